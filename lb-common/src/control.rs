@@ -1,0 +1,27 @@
+use core::mem::offset_of;
+
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+use crate::{FLOW_PASSES, HashKey, abi::abi};
+
+/// The one element of the map CONTROL: what outlives both the daemon and the program.
+#[derive(Clone, Copy, Debug, Eq, FromBytes, Immutable, IntoBytes, KnownLayout, PartialEq)]
+#[repr(C)]
+pub struct Control {
+    /// [`crate::ABI_VERSION`] of whoever made the maps.
+    pub abi: u32,
+    /// Always 0.
+    pub reserved: u32,
+    /// CLOCK_MONOTONIC in nanoseconds of the daemon's last turn.
+    pub heartbeat: u64,
+    /// Coefficients of the ring hash, derived from the configuration: the same on every edge that
+    /// shares a service address.
+    pub ring_key: HashKey,
+    /// Coefficients of the flow table's hash: random, a secret of this host, drawn once.
+    pub flow_keys: [HashKey; FLOW_PASSES],
+}
+
+/// Where in [`Control`] the heartbeat stands, in bytes.
+pub const HEARTBEAT_OFFSET: usize = offset_of!(Control, heartbeat);
+
+abi! { Control = 400 align 8 }

@@ -1,0 +1,101 @@
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+use crate::abi::abi;
+
+/// Entries in a bucket.
+pub const WAYS: usize = 8;
+
+/// A tick is 2^26 ns of CLOCK_MONOTONIC, about 67 ms: 32 bits of ticks wrap after nine years of
+/// uptime.
+pub const TICK_SHIFT: u32 = 26;
+
+/// The tick of a reading of CLOCK_MONOTONIC in nanoseconds.
+#[inline(always)]
+pub const fn tick(nanoseconds: u64) -> u32 {
+    (nanoseconds >> TICK_SHIFT) as u32
+}
+
+/// How far a flow has come; it decides how long an entry may stay idle.
+#[derive(Clone, Copy, Debug, Eq, FromBytes, Immutable, IntoBytes, KnownLayout, PartialEq)]
+#[repr(transparent)]
+pub struct FlowState(pub u8);
+
+impl FlowState {
+    /// Number of states.
+    pub const COUNT: usize = 4;
+    /// TCP: only SYNs were seen.
+    pub const OPENING: Self = Self(0);
+    /// TCP: the client has sent more than a SYN.
+    pub const ESTABLISHED: Self = Self(1);
+    /// TCP: a FIN or a reset was seen.
+    pub const CLOSING: Self = Self(2);
+    /// UDP.
+    pub const DATAGRAM: Self = Self(3);
+}
+
+/// A flow: which target its packets go to. It holds no client, port or service, only a fingerprint.
+///
+/// `name` is the fingerprint (48 bits, high) and the target id (16 bits); 0 is no entry. `life` is
+/// the tick when it was last seen (32 bits, high), its state (8 bits) and, from the low end, 24 bits
+/// that are kept for the time from its SYN to its first ACK. The packet program alone writes it; an
+/// entry whose state's idle time has passed since it was last seen is none.
+#[derive(
+    Clone, Copy, Debug, Default, Eq, FromBytes, Immutable, IntoBytes, KnownLayout, PartialEq,
+)]
+#[repr(C)]
+pub struct Entry {
+    /// Fingerprint and target id.
+    pub name: u64,
+    /// Last seen, state.
+    pub life: u64,
+}
+
+impl Entry {
+    /// The `name` of a flow with these two hashes that goes to `target`.
+    ///
+    /// The bucket is chosen by the low bits of `first`, so the fingerprint takes its high half.
+    #[inline(always)]
+    pub const fn name(first: u32, second: u32, target: u16) -> u64 {
+        ((first >> 16) as u64) << 48 | (second as u64) << 16 | target as u64
+    }
+
+    /// The `life` of an entry seen at `tick` in `state`.
+    #[inline(always)]
+    pub const fn life(tick: u32, state: FlowState) -> u64 {
+        (tick as u64) << 32 | (state.0 as u64) << 24
+    }
+
+    /// Whether two names carry the same fingerprint.
+    #[inline(always)]
+    pub const fn same_flow(name: u64, other: u64) -> bool {
+        (name ^ other) >> 16 == 0
+    }
+
+    /// The target id.
+    #[inline(always)]
+    pub const fn target(self) -> u16 {
+        self.name as u16
+    }
+
+    /// When it was last seen.
+    #[inline(always)]
+    pub const fn last_seen(self) -> u32 {
+        (self.life >> 32) as u32
+    }
+
+    /// Its state.
+    #[inline(always)]
+    pub const fn state(self) -> FlowState {
+        FlowState((self.life >> 24) as u8)
+    }
+}
+
+/// Element of the map FLOWS: two cache lines.
+#[derive(Clone, Copy, Debug, Eq, FromBytes, Immutable, IntoBytes, KnownLayout, PartialEq)]
+#[repr(C)]
+pub struct Bucket(pub [Entry; WAYS]);
+
+abi! {
+    Entry = 16 align 8,
+    Bucket = 128 align 8,
+}

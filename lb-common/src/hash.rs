@@ -1,0 +1,72 @@
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+use crate::abi::abi;
+
+/// Passes, each with a key of its own, that make the hash of the flow table.
+pub const FLOW_PASSES: usize = 2;
+
+/// Words of an IPv6 tuple: the longest that is hashed.
+pub type HashWords = [u32; 10];
+
+/// Coefficients of one pass of a multilinear hash over 32-bit words.
+///
+/// With uniformly random 64-bit coefficients `a[0]..a[n]`, the high half of
+/// `a[0] + a[1] * w[1] + ... + a[n] * w[n] mod 2^64` is strongly universal: two different inputs,
+/// chosen by anyone who does not know the coefficients, collide with probability 2^-32, and
+/// every value is equally likely (Lemire and Kaser, "Strongly universal string hashing is fast",
+/// 2014, theorem 1). Two passes give 2^-64. A multiply-mix of a key has no such bound: inputs that differ in
+/// the top bits collide whatever the key is.
+#[derive(Clone, Copy, Debug, Eq, FromBytes, Immutable, IntoBytes, KnownLayout, PartialEq)]
+#[repr(C)]
+pub struct HashKey {
+    v4: [u64; 5],
+    v6: [u64; 11],
+}
+
+impl HashKey {
+    /// Bytes that a key is made of.
+    pub const BYTES: usize = size_of::<Self>();
+
+    /// The key with these bytes as its coefficients. The bytes must be uniformly random, or derived
+    /// from a secret by a cryptographic hash.
+    pub fn from_bytes(bytes: [u8; Self::BYTES]) -> Self {
+        zerocopy::transmute!(bytes)
+    }
+
+    /// Hash of an IPv4 tuple.
+    #[inline(always)]
+    pub fn v4(&self, words: &[u32; 4]) -> u32 {
+        let [a, k0, k1, k2, k3] = self.v4;
+        let [w0, w1, w2, w3] = *words;
+        high(
+            a.wrapping_add(product(k0, w0))
+                .wrapping_add(product(k1, w1))
+                .wrapping_add(product(k2, w2))
+                .wrapping_add(product(k3, w3)),
+        )
+    }
+
+    /// Hash of an IPv6 tuple.
+    #[inline(always)]
+    pub fn v6(&self, words: &HashWords) -> u32 {
+        let mut sum = self.v6[0];
+        let mut i = 0;
+        while i < words.len() {
+            sum = sum.wrapping_add(product(self.v6[i + 1], words[i]));
+            i += 1;
+        }
+        high(sum)
+    }
+}
+
+#[inline(always)]
+fn product(coefficient: u64, word: u32) -> u64 {
+    coefficient.wrapping_mul(word as u64)
+}
+
+#[inline(always)]
+fn high(sum: u64) -> u32 {
+    (sum >> 32) as u32
+}
+
+abi! { HashKey = 128 align 8 }

@@ -1,0 +1,34 @@
+//! Every type that crosses the border between Waggle's daemon and its packet program.
+//!
+//! Addresses and ports stand in network order as byte arrays (IPv4 as IPv4-mapped IPv6), so there
+//! is no question of endianness; enumerations cross as transparent integers, so every bit pattern
+//! is a value. Each file ends with `abi! { Type = size align n }`, which proves size, alignment and
+//! the absence of padding when the crate is compiled.
+#![no_std]
+
+mod abi;
+mod address;
+mod control;
+mod flow;
+mod hash;
+mod ring;
+mod service;
+mod target;
+mod tuple;
+mod verdict;
+
+pub use self::{
+    address::Address,
+    control::{Control, HEARTBEAT_OFFSET},
+    flow::{Bucket, Entry, FlowState, TICK_SHIFT, WAYS, tick},
+    hash::{FLOW_PASSES, HashKey, HashWords},
+    ring::{CHUNK, Chunk, Descriptor},
+    service::{Protocol, Service, ServiceKey, port_bit},
+    target::{ForwardMode, Target, TargetState},
+    tuple::Tuple,
+    verdict::{Counter, FLOW_EVENTS, FlowEvent, VERDICTS, Verdict},
+};
+
+/// Version of everything in this crate. A running program whose maps carry another version is
+/// never adopted. Raise it with every change of a layout or of a meaning.
+pub const ABI_VERSION: u32 = 1;

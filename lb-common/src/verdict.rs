@@ -1,0 +1,82 @@
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+use crate::abi::abi;
+
+/// Declares a list of named counters with what each means.
+macro_rules! names {
+    ($(#[$doc:meta])* $ty:ident, $all:ident, { $($(#[doc = $text:literal])+ $name:ident = $label:literal,)+ }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+        #[repr(u32)]
+        pub enum $ty { $($(#[doc = $text])+ $name),+ }
+
+        /// All of them, in the order of their numbers, which are indices into the counters' map.
+        pub const $all: &[$ty] = &[$($ty::$name),+];
+
+        impl $ty {
+            /// The name in metrics, status and documents.
+            pub const fn label(self) -> &'static str {
+                match self { $(Self::$name => $label),+ }
+            }
+
+            /// What it means, in one sentence.
+            pub const fn meaning(self) -> &'static str {
+                match self { $(Self::$name => concat!($($text),+).trim_ascii()),+ }
+            }
+        }
+    };
+}
+
+names! {
+    /// The ways out of the packet program. Every packet leaves by exactly one.
+    Verdict, VERDICTS, {
+        /// Passed untouched: not addressed to a service.
+        NotOurs = "not_ours",
+        /// Sent to a backend.
+        Forwarded = "forwarded",
+        /// Dropped: a fragment addressed to a service.
+        FragmentUnsupported = "fragment_unsupported",
+        /// Dropped: larger than the way to the backend takes.
+        TooBig = "too_big",
+        /// Dropped: the service's policy has no backend for this client.
+        NoAnswer = "no_answer",
+        /// Dropped: the backend's next hop has no known MAC address.
+        NoNextHop = "no_next_hop",
+        /// Dropped: the tables name a target that does not exist, a fault of the daemon.
+        NoTarget = "no_target",
+    }
+}
+
+names! {
+    /// What became of a packet's look-up in the flow table.
+    FlowEvent, FLOW_EVENTS, {
+        /// An entry was found and used.
+        Hit = "hit",
+        /// No live entry was found.
+        Miss = "miss",
+        /// The entry's target belongs to another group than the service: a false match or an old id, taken as a miss.
+        Foreign = "foreign",
+        /// The entry's target was left, because it takes no new flow, is dead or was flushed.
+        Left = "left",
+        /// An entry was written where none was live.
+        Inserted = "inserted",
+        /// An entry was written over a live one of another flow.
+        Evicted = "evicted",
+        /// No entry was written, because this CPU's insert limit was reached.
+        Limited = "limited",
+    }
+}
+
+/// Element of the counter maps, one per CPU.
+#[derive(
+    Clone, Copy, Debug, Default, Eq, FromBytes, Immutable, IntoBytes, KnownLayout, PartialEq,
+)]
+#[repr(C)]
+pub struct Counter {
+    /// Number of packets.
+    pub packets: u64,
+    /// Bytes of their frames.
+    pub bytes: u64,
+}
+
+abi! { Counter = 16 align 8 }

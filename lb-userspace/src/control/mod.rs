@@ -1,0 +1,1 @@
+//! The control socket: what the command line and the daemon say to each other.

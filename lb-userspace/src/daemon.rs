@@ -1,0 +1,1 @@
+//! The one loop that feeds the engine and does what it says.

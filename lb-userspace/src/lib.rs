@@ -1,0 +1,18 @@
+//! Waggle's daemon and command line.
+//!
+//! `model`, `policy`, `table`, `dataplane::diff` and `engine` are pure: they know no clock, no
+//! I/O and no kernel. `daemon` is the one place where events come in and effects go out.
+#![cfg_attr(not(test), warn(clippy::unwrap_used))]
+#![deny(unsafe_code)]
+
+pub mod cli;
+pub mod config;
+pub mod control;
+pub mod daemon;
+pub mod dataplane;
+pub mod engine;
+pub mod model;
+pub mod neighbour;
+pub mod policy;
+pub mod probe;
+pub mod table;

@@ -1,0 +1,3 @@
+//! The binary `waggle`.
+
+fn main() {}

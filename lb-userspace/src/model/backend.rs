@@ -1,0 +1,91 @@
+use std::{
+    fmt,
+    net::{IpAddr, Ipv4Addr},
+};
+
+use lb_common::ForwardMode;
+
+use super::Name;
+
+/// How packets reach a backend.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum Forward {
+    /// By its MAC address; it has the service address on its loopback and answers directly.
+    L2Dsr,
+}
+
+impl Forward {
+    /// The spelling in configuration and output.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::L2Dsr => "l2-dsr",
+        }
+    }
+
+    /// The number that stands for it in the kernel's tables.
+    pub fn mode(self) -> ForwardMode {
+        match self {
+            Self::L2Dsr => ForwardMode::L2_DSR,
+        }
+    }
+}
+
+/// A server that traffic can be sent to.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Backend {
+    /// What it is called.
+    pub name: Name,
+    /// Where it is.
+    pub address: Ipv4Addr,
+    /// How packets reach it.
+    pub forward: Forward,
+}
+
+impl Backend {
+    /// What makes it the same backend under another name, in another file or on another host.
+    pub fn identity(&self) -> Identity {
+        Identity {
+            address: IpAddr::V4(self.address),
+            forward: self.forward,
+            port: None,
+        }
+    }
+}
+
+/// What tells backends apart on every host alike: never the name, an id or the order in a file.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct Identity {
+    /// Its address.
+    pub address: IpAddr,
+    /// How packets reach it.
+    pub forward: Forward,
+    /// The port that packets are rewritten to, if they are.
+    pub port: Option<u16>,
+}
+
+impl Identity {
+    /// A canonical form for hashing: two identities have the same bytes only if they are equal.
+    pub fn bytes(&self) -> [u8; 20] {
+        let v6 = match self.address {
+            IpAddr::V4(v4) => v4.to_ipv6_mapped(),
+            IpAddr::V6(v6) => v6,
+        };
+        let mut bytes = [0; 20];
+        bytes[..16].copy_from_slice(&v6.octets());
+        bytes[16] = self.forward.mode().0;
+        bytes[17] = u8::from(self.port.is_some());
+        bytes[18..].copy_from_slice(&self.port.unwrap_or(0).to_be_bytes());
+        bytes
+    }
+}
+
+/// An Ethernet address.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct Mac(pub [u8; 6]);
+
+impl fmt::Display for Mac {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [a, b, c, d, e, g] = self.0;
+        write!(f, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}")
+    }
+}

@@ -1,0 +1,44 @@
+use std::{path::PathBuf, time::Duration};
+
+use super::Name;
+
+/// How the program is attached to the interface.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, serde::Deserialize, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum XdpMode {
+    /// Native, or generic with a warning where the driver has no native XDP.
+    Auto,
+    /// In the driver, before the kernel makes a socket buffer.
+    Generic,
+    /// After the kernel made a socket buffer: works everywhere, slow.
+    Native,
+}
+
+/// Settings of this edge: where the program is attached, and how large its tables are.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Edge {
+    /// Names the run directory, pins and lock, so that several edges can run on one host.
+    pub name: Name,
+    /// The interface that clients' packets arrive at and leave by.
+    pub interface: String,
+    /// How to attach.
+    pub xdp_mode: XdpMode,
+    /// Key of the ring hash; the same on every edge that shares a service address.
+    pub ring_key: String,
+    /// Whether the packet program logs; a program with this off does not hold the code for it.
+    pub packet_log: bool,
+    /// Directory on a BPF file system for this edge's pins.
+    pub pin_dir: PathBuf,
+    /// Directory for what outlives the daemon: admin state, health windows.
+    pub state_dir: PathBuf,
+    /// Path of the control socket.
+    pub control: PathBuf,
+    /// How long after the start a service whose group is still undecided is published anyway.
+    pub startup_grace: Duration,
+    /// Entries of the flow table; a power of two, at least 64.
+    pub flow_entries: u32,
+    /// Slots of the ring pool, over all groups.
+    pub ring_slots: u32,
+    /// Flow entries that one CPU may write per second.
+    pub insert_limit: u32,
+}

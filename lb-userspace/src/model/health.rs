@@ -1,0 +1,53 @@
+use std::time::Duration;
+
+/// What the operator wants of a member.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    Eq,
+    Ord,
+    PartialEq,
+    PartialOrd,
+    serde::Deserialize,
+    serde::Serialize,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Admin {
+    /// No new flows; running ones go on to their end; probes go on.
+    Drain,
+    /// No new flows; running TCP flows end by themselves, others move; probes stop.
+    Disable,
+    /// Takes part.
+    #[default]
+    Enable,
+}
+
+/// What the probes say of a member.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, serde::Deserialize, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Health {
+    /// No verdict yet; counts as not healthy (R3).
+    Checking,
+    /// Not healthy.
+    Down,
+    /// Healthy.
+    Up,
+}
+
+/// Everything about one member that a policy may look at.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct MemberState {
+    /// Configuration and operator together.
+    pub admin: Admin,
+    /// Why packets can not reach it, if they can not. Such a member is never used, not even by an
+    /// all-down rule.
+    pub unreachable: Option<String>,
+    /// What the probes say.
+    pub health: Health,
+    /// The published latency, if there is one.
+    pub latency: Option<Duration>,
+    /// What stands behind `health`, for people: `1 of the last 4 probes was good, 2 needed`.
+    pub why: String,
+}

@@ -1,0 +1,37 @@
+//! The vocabulary: what a checked configuration says, and what is observed. Everything here is
+//! valid by construction.
+
+mod backend;
+mod edge;
+mod group;
+mod health;
+mod name;
+mod probe;
+mod service;
+mod share;
+
+use std::collections::BTreeMap;
+
+pub use self::{
+    backend::{Backend, Forward, Identity, Mac},
+    edge::{Edge, XdpMode},
+    group::{AllDown, Group, Member, Priority, Stage, Weight},
+    health::{Admin, Health, MemberState},
+    name::{InvalidName, Name},
+    probe::{HealthRule, HttpProbe, InvalidRule, Method, Probe, ProbeKind, StatusRange},
+    service::Service,
+    share::Share,
+};
+
+/// A checked configuration: every name that it uses exists in it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Model {
+    /// This edge.
+    pub edge: Edge,
+    /// All backends.
+    pub backends: BTreeMap<Name, Backend>,
+    /// All groups.
+    pub groups: BTreeMap<Name, Group>,
+    /// All services.
+    pub services: BTreeMap<Name, Service>,
+}

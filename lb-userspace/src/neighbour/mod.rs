@@ -1,0 +1,1 @@
+//! Next hop and MAC address of every backend, kept fresh.

@@ -1,0 +1,1 @@
+//! Probes: one file per kind, the rules that make health of results, and the scheduler.

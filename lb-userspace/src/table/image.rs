@@ -1,0 +1,84 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use lb_common::ServiceKey;
+use sha2::{Digest, Sha256};
+
+use crate::model::{Identity, Mac, Name};
+
+/// What the kernel's maps should say, without the ids and places that they happen to use there:
+/// images of equal inputs are equal on every host and after every restart.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Image {
+    /// The published services.
+    pub services: BTreeMap<ServiceKey, ServiceSpec>,
+    /// The ring of each group that a published service uses.
+    pub rings: BTreeMap<Name, Ring>,
+    /// The memberships of those groups.
+    pub targets: BTreeMap<TargetKey, TargetSpec>,
+    /// Groups without a decision yet: whatever the maps say of them stands.
+    pub held: BTreeSet<Name>,
+}
+
+/// A published service.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ServiceSpec {
+    /// What it is called.
+    pub name: Name,
+    /// The group that serves it.
+    pub group: Name,
+}
+
+/// Names a target: one membership of a backend in a group.
+#[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct TargetKey {
+    /// The group.
+    pub group: Name,
+    /// The backend.
+    pub identity: Identity,
+}
+
+impl TargetKey {
+    /// The number that finds the target in the kernel's table again; never 0.
+    pub fn hash(&self) -> u64 {
+        let digest: [u8; 32] = Sha256::new()
+            .chain_update(self.group.as_str())
+            .chain_update([0])
+            .chain_update(self.identity.bytes())
+            .finalize()
+            .into();
+        let [a, b, c, d, e, f, g, h, ..] = digest;
+        u64::from_be_bytes([a, b, c, d, e, f, g, h]).max(1)
+    }
+}
+
+/// What the packet program must know of a target.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct TargetSpec {
+    /// MAC address of the next hop, once it is known.
+    pub next_hop: Option<Mac>,
+    /// MAC address of the interface that packets leave by.
+    pub source: Mac,
+    /// Largest IP packet that the way out takes.
+    pub mtu: u16,
+    /// It stands in the group's ring.
+    pub takes_new: bool,
+    /// Flows that can move should leave it.
+    pub dead: bool,
+}
+
+/// A ring of slots over some targets.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Ring {
+    /// The targets, in the order of their identities.
+    pub targets: Vec<TargetKey>,
+    /// For each slot an index into `targets`. Empty: the policy has no answer.
+    pub slots: Vec<u16>,
+}
+
+/// The number that stands for a group in the kernel's tables, the same on every host. The
+/// configuration check refuses two groups that share one.
+pub fn group_id(name: &Name) -> u32 {
+    let digest: [u8; 32] = Sha256::digest(name.as_str()).into();
+    let [a, b, c, d, ..] = digest;
+    u32::from_be_bytes([a, b, c, d])
+}

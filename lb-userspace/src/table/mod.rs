@@ -1,0 +1,6 @@
+//! Decisions made into tables: which target stands in which slot of which ring, and everything
+//! else that the kernel's maps should say. Pure.
+
+mod image;
+
+pub use self::image::{Image, Ring, ServiceSpec, TargetKey, TargetSpec, group_id};

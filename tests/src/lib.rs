@@ -1,0 +1,1 @@
+//! The lab: hosts in network namespaces.
