@@ -101,14 +101,9 @@ impl HealthRule {
 
     /// `required` of the last `window`.
     pub fn new(window: i64, required: i64) -> Result<Self, InvalidRule> {
-        let window = u8::try_from(window).map_err(|_| InvalidRule::Window)?;
-        if window == 0 || window > Self::MAX_WINDOW {
-            return Err(InvalidRule::Window);
-        }
-        match u8::try_from(required) {
-            Ok(required) if (1..=window).contains(&required) => Ok(Self { window, required }),
-            _ => Err(InvalidRule::Required),
-        }
+        let window = within(window, Self::MAX_WINDOW).ok_or(InvalidRule::Window)?;
+        let required = within(required, window).ok_or(InvalidRule::Required)?;
+        Ok(Self { window, required })
     }
 
     /// How many probes are looked at.
@@ -120,4 +115,10 @@ impl HealthRule {
     pub fn required(self) -> usize {
         usize::from(self.required)
     }
+}
+
+fn within(value: i64, max: u8) -> Option<u8> {
+    u8::try_from(value)
+        .ok()
+        .filter(|value| (1..=max).contains(value))
 }
