@@ -1,1 +1,347 @@
-//! The one loop that feeds the engine and does what it says.
+//! The one loop: events in, effects out.
+
+mod state;
+
+use std::{
+    collections::BTreeMap,
+    net::IpAddr,
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use anyhow::Context as _;
+use lb_common::{Service, tick};
+use nix::time::{ClockId, clock_gettime};
+use tokio::{
+    signal::unix::{Signal, SignalKind, signal},
+    sync::{mpsc, oneshot},
+    time::{MissedTickBehavior, interval},
+};
+
+use self::state::StateFile;
+use crate::{
+    config,
+    control::{self, EdgeView, Question, Reloaded, Reply, Request, Status},
+    dataplane::{Kernel, Lock, Tables, collect, diff},
+    engine::{Effect, Engine, Event, Notice},
+    model::{Health, Model, changes, needs_restart},
+    neighbour::{Neighbours, Way},
+    probe::{Sample, Scheduler, StreamKey},
+    table::{Image, group_id, ring_key},
+};
+
+/// Between two heartbeats; also how long retired parts of the ring pool rest before they are used
+/// again, far longer than a packet is under way in the program.
+const TURN: Duration = Duration::from_secs(1);
+
+/// Turns from one search for target ids that no flow names any more to the next.
+const COLLECT_EVERY: u32 = 10;
+
+/// Runs the daemon until it is told to end. The program and its tables stay and go on forwarding.
+///
+/// # Errors
+///
+/// It could not start: each reason with its mend.
+pub async fn run(path: &Path) -> anyhow::Result<()> {
+    let checked = config::load(path)?;
+    for warning in config::warnings_of_this_host(&checked.model) {
+        tracing::warn!("{warning}");
+    }
+    for warning in &checked.warnings {
+        tracing::warn!("{warning}");
+    }
+    let (mut daemon, mut inputs) = Daemon::start(path, checked.model)?;
+    daemon.serve(&mut inputs).await;
+    daemon.end()
+}
+
+struct Daemon {
+    config: PathBuf,
+    started: Instant,
+    engine: Engine,
+    kernel: Kernel,
+    tables: Tables,
+    /// An image that is not in the kernel yet, because it did not fit or could not be written.
+    pending: Option<Image>,
+    scheduler: Scheduler,
+    neighbours: Neighbours,
+    state: StateFile,
+    turns: u32,
+    _lock: Lock,
+}
+
+/// Where events come from.
+struct Inputs {
+    samples: mpsc::Receiver<(StreamKey, Sample)>,
+    ways: mpsc::Receiver<(IpAddr, Way)>,
+    questions: mpsc::Receiver<Question>,
+    terminate: Signal,
+    interrupt: Signal,
+    hangup: Signal,
+}
+
+impl Daemon {
+    #[expect(clippy::disallowed_methods, reason = "the daemon is where the clock is read")]
+    fn start(path: &Path, model: Model) -> anyhow::Result<(Self, Inputs)> {
+        let edge = &model.edge;
+        let lock = Lock::take(&edge.state_dir, &edge.name)?;
+        let (state, saved) = StateFile::open(&edge.state_dir)?;
+        let (way_sender, ways) = mpsc::channel(256);
+        let neighbours = Neighbours::start(&edge.interface, way_sender)?;
+        let kernel = Kernel::start(edge, &ring_key(&edge.ring_key))?;
+        let tables = kernel.read_tables()?;
+        let (sample_sender, samples) = mpsc::channel(1024);
+        let (question_sender, questions) = mpsc::channel(64);
+        let scheduler = Scheduler::new(&edge.name, sample_sender);
+        control::serve(&edge.control, question_sender)?;
+
+        let served: Vec<u32> = tables.services().map(|(_, Service { group, .. })| *group).collect();
+        let adopted = model
+            .groups
+            .keys()
+            .filter(|name| served.contains(&group_id(name)))
+            .cloned()
+            .collect();
+        tracing::info!(
+            edge = %edge.name, interface = edge.interface, mode = ?kernel.mode(),
+            adopted = kernel.adopted(), "Packets are steered.",
+        );
+        let started = Instant::now();
+        let (engine, effects) = Engine::start(model, saved, adopted, Duration::ZERO);
+        let mut daemon = Self {
+            config: path.to_owned(),
+            started,
+            engine,
+            kernel,
+            tables,
+            pending: None,
+            scheduler,
+            neighbours,
+            state,
+            turns: 0,
+            _lock: lock,
+        };
+        daemon.perform(effects);
+        let inputs = Inputs {
+            samples,
+            ways,
+            questions,
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hangup: signal(SignalKind::hangup())?,
+        };
+        Ok((daemon, inputs))
+    }
+
+    async fn serve(&mut self, inputs: &mut Inputs) {
+        let mut turn = interval(TURN);
+        turn.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                Some((key, sample)) = inputs.samples.recv() => self.event(Event::Sample(key, sample)),
+                Some((address, way)) = inputs.ways.recv() => self.event(Event::Way(address, way)),
+                Some(question) = inputs.questions.recv() => self.answer(question),
+                _ = turn.tick() => self.turn(),
+                _ = inputs.hangup.recv() => match self.reload(None) {
+                    Ok(Reloaded { changes, .. }) => tracing::info!(?changes, "Reloaded."),
+                    Err(error) => tracing::error!("Not reloaded, nothing changed: {error:#}"),
+                },
+                _ = inputs.terminate.recv() => return,
+                _ = inputs.interrupt.recv() => return,
+            }
+        }
+    }
+
+    fn end(self) -> anyhow::Result<()> {
+        self.state.write(&self.engine.saved())?;
+        let _already_gone = std::fs::remove_file(&self.engine.model().edge.control);
+        tracing::info!("The daemon ends; packets go on by the last tables.");
+        Ok(())
+    }
+
+    fn turn(&mut self) {
+        self.kernel.heartbeat(monotonic());
+        self.tables.release();
+        self.turns = self.turns.wrapping_add(1);
+        if self.turns.is_multiple_of(COLLECT_EVERY) {
+            let named = self.kernel.named(tick(nanoseconds(monotonic())));
+            for change in collect(&self.tables, &named.into_keys().collect()) {
+                self.execute(&change);
+            }
+        }
+        if let Some(image) = self.pending.take() {
+            self.apply(image);
+        }
+        self.event(Event::Tick);
+    }
+
+    fn event(&mut self, event: Event) {
+        match self.engine.handle(event, self.started.elapsed()) {
+            Ok(effects) => self.perform(effects),
+            Err(error) => tracing::error!("{error}"),
+        }
+    }
+
+    fn perform(&mut self, effects: Vec<Effect>) {
+        for effect in effects {
+            match effect {
+                Effect::Apply(image) => self.apply(image),
+                Effect::Probe(streams) => self.scheduler.set(&streams),
+                Effect::Save(saved) => {
+                    if let Err(error) = self.state.write(&saved) {
+                        tracing::error!("What the next start should know is not kept: {error:#}");
+                    }
+                }
+                Effect::Tell(notice) => tell(&notice),
+                Effect::Watch(addresses) => self.neighbours.watch(addresses),
+            }
+        }
+    }
+
+    fn apply(&mut self, image: Image) {
+        match diff(&self.tables, &image) {
+            Ok(list) => {
+                for change in &list {
+                    if !self.execute(change) {
+                        self.pending = Some(image);
+                        return;
+                    }
+                }
+                self.pending = None;
+            }
+            Err(error) => {
+                tracing::error!("The old tables stand: {error}");
+                self.pending = Some(image);
+            }
+        }
+    }
+
+    fn execute(&mut self, change: &crate::dataplane::Change) -> bool {
+        if let Err(error) = self.kernel.execute(change) {
+            tracing::error!(?change, "The kernel's tables could not be written: {error:#}");
+            return false;
+        }
+        self.tables.apply(change);
+        true
+    }
+
+    fn answer(&mut self, (request, reply): (Request, oneshot::Sender<Reply>)) {
+        let answer = match request {
+            Request::Admin(change) => {
+                match self.engine.handle(Event::Admin(change), self.started.elapsed()) {
+                    Ok(effects) => {
+                        self.perform(effects);
+                        Reply::Done
+                    }
+                    Err(error) => Reply::Refused(error.to_string()),
+                }
+            }
+            Request::Explain { service, client } => match self.engine.explain(&service, client) {
+                Ok(explanation) => Reply::Explained(Box::new(explanation)),
+                Err(error) => Reply::Refused(error.to_string()),
+            },
+            Request::Reload { path } => match self.reload(path) {
+                Ok(reloaded) => Reply::Reloaded(reloaded),
+                Err(error) => Reply::Refused(format!("nothing changed: {error:#}")),
+            },
+            Request::Status => match self.status() {
+                Ok(status) => Reply::Status(Box::new(status)),
+                Err(error) => Reply::Refused(format!("{error:#}")),
+            },
+        };
+        let _client_is_gone = reply.send(answer);
+    }
+
+    /// Takes a configuration up whole or not at all: it is tried on a copy first.
+    fn reload(&mut self, path: Option<PathBuf>) -> anyhow::Result<Reloaded> {
+        let path = path.unwrap_or_else(|| self.config.clone());
+        let checked = config::load(&path)?;
+        let old = self.engine.model();
+        let fixed = needs_restart(old, &checked.model);
+        anyhow::ensure!(
+            fixed.is_empty(),
+            "edge.{} can not change while the daemon runs; stop it and start it with the new file",
+            fixed.join(", edge."),
+        );
+        let changes = changes(old, &checked.model);
+        let mut trial = self.engine.clone();
+        let effects =
+            trial.handle(Event::Reload(Box::new(checked.model)), self.started.elapsed())?;
+        for effect in &effects {
+            if let Effect::Apply(image) = effect {
+                diff(&self.tables, image).context(path.display().to_string())?;
+            }
+        }
+        self.engine = trial;
+        self.config = path;
+        self.perform(effects);
+        let warnings = checked.warnings.iter().map(ToString::to_string).collect();
+        Ok(Reloaded { changes, warnings })
+    }
+
+    fn status(&self) -> anyhow::Result<Status> {
+        let counters = self.kernel.counters()?;
+        let named = self.kernel.named(tick(nanoseconds(monotonic())));
+        let mut view = self.engine.view();
+        for group in &mut view.groups {
+            for member in &mut group.members {
+                let key = self.engine.target_key(&group.name, &member.backend);
+                member.target = key.and_then(|key| self.tables.target(key.hash()));
+                member.flows = member.target.map(|id| named.get(&id).copied().unwrap_or(0));
+                member.packets = member
+                    .target
+                    .map(|id| counters.targets.get(&id).map_or(0, |counter| counter.packets));
+            }
+        }
+        let edge = &self.engine.model().edge;
+        let packets = |(label, counter): (&str, lb_common::Counter)| {
+            (label.to_owned(), counter.packets)
+        };
+        Ok(Status {
+            edge: EdgeView {
+                name: edge.name.clone(),
+                interface: edge.interface.clone(),
+                xdp_mode: self.kernel.mode(),
+                pid: std::process::id(),
+                uptime_s: self.started.elapsed().as_secs(),
+                config: self.config.clone(),
+                flows: named.values().sum(),
+                flow_entries: edge.flow_entries,
+            },
+            view,
+            verdicts: counters.verdicts.into_iter().map(|(v, c)| packets((v.label(), c))).collect(),
+            flow_events: counters
+                .flow_events
+                .into_iter()
+                .map(|(e, c)| packets((e.label(), c)))
+                .collect::<BTreeMap<_, _>>(),
+        })
+    }
+}
+
+fn tell(notice: &Notice) {
+    match notice {
+        Notice::BestEffort { group, active: true } => tracing::warn!(
+            %group, "All members are down: traffic goes to every enabled one (all-down rule).",
+        ),
+        Notice::BestEffort { group, active: false } => {
+            tracing::info!(%group, "The all-down rule is no longer in use.");
+        }
+        Notice::Health { group, backend, health: Health::Up, why } => {
+            tracing::info!(%group, %backend, why, "Backend is up.");
+        }
+        Notice::Health { group, backend, health: _, why } => {
+            tracing::warn!(%group, %backend, why, "Backend is down.");
+        }
+        Notice::Published { group } => tracing::info!(%group, "First decision; it is served."),
+        Notice::Way { backend, way } => tracing::info!(%backend, way, "The way to a backend."),
+    }
+}
+
+fn monotonic() -> Duration {
+    clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(Duration::ZERO, Into::into)
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}

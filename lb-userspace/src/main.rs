@@ -1,3 +1,25 @@
 //! The binary `waggle`.
 
-fn main() {}
+use std::{
+    io::{self, Write as _},
+    process::ExitCode,
+};
+
+use clap::Parser as _;
+use lb_userspace::cli::Cli;
+
+fn main() -> ExitCode {
+    match Cli::parse().run() {
+        Ok(text) => match io::stdout().lock().write_all(text.as_bytes()) {
+            // Whoever reads has read enough: `waggle status | head`.
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => fail(&error.into()),
+            _ => ExitCode::SUCCESS,
+        },
+        Err(error) => fail(&error),
+    }
+}
+
+fn fail(error: &anyhow::Error) -> ExitCode {
+    eprintln!("waggle: {error:#}");
+    ExitCode::FAILURE
+}

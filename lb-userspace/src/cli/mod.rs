@@ -1,1 +1,103 @@
 //! The command line, one file per command.
+
+mod backend;
+mod check;
+mod columns;
+mod detach;
+mod explain;
+mod member;
+mod reload;
+mod run;
+mod status;
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::control::{Reply, Request, ask, find};
+
+/// Waggle: a layer-4 load balancer that steers packets in XDP to the backends that serve each
+/// client best.
+///
+/// A daemon (`waggle run`) probes the backends and writes the kernel's tables; every other command
+/// asks it, or works on a file. Exit status: 0 done, 1 refused or failed, 2 wrong usage.
+#[derive(Debug, Parser)]
+#[command(name = "waggle", version, max_term_width = 100)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Backend(backend::Arguments),
+    Check(check::Arguments),
+    Detach(detach::Arguments),
+    Explain(explain::Arguments),
+    Member(member::Arguments),
+    Reload(reload::Arguments),
+    Run(run::Arguments),
+    Status(status::Arguments),
+}
+
+impl Cli {
+    /// Does what was asked and returns what to print.
+    ///
+    /// # Errors
+    ///
+    /// It was refused or failed; the error says why and how to mend it.
+    pub fn run(self) -> anyhow::Result<String> {
+        match self.command {
+            Command::Backend(arguments) => arguments.run(),
+            Command::Check(arguments) => arguments.run(),
+            Command::Detach(arguments) => arguments.run(),
+            Command::Explain(arguments) => arguments.run(),
+            Command::Member(arguments) => arguments.run(),
+            Command::Reload(arguments) => arguments.run(),
+            Command::Run(arguments) => arguments.run(),
+            Command::Status(arguments) => arguments.run(),
+        }
+    }
+}
+
+/// Which daemon to ask.
+#[derive(Args, Debug)]
+struct Daemon {
+    /// Name of the edge, where several run on this host.
+    #[arg(long, value_name = "NAME", conflicts_with = "control")]
+    edge: Option<String>,
+    /// Path of the daemon's control socket, where the configuration sets one.
+    #[arg(long, value_name = "PATH")]
+    control: Option<PathBuf>,
+}
+
+impl Daemon {
+    /// Asks and returns the reply, unless it is a refusal.
+    fn ask(&self, request: &Request) -> anyhow::Result<Reply> {
+        let path = match &self.control {
+            Some(path) => path.clone(),
+            None => find(self.edge.as_deref())?,
+        };
+        match ask(&path, request)? {
+            Reply::Refused(why) => Err(anyhow::Error::msg(why)),
+            reply => Ok(reply),
+        }
+    }
+}
+
+/// How to print.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Format {
+    /// For tools: one JSON document.
+    Json,
+    /// For people.
+    Text,
+}
+
+fn unexpected(reply: &Reply) -> anyhow::Error {
+    anyhow::anyhow!("the daemon's answer does not fit the request: {reply:?}")
+}
+
+fn json(value: &impl serde::Serialize) -> anyhow::Result<String> {
+    Ok(serde_json::to_string_pretty(value)? + "\n")
+}

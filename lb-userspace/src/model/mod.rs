@@ -2,6 +2,7 @@
 //! valid by construction.
 
 mod backend;
+mod changes;
 mod edge;
 mod group;
 mod health;
@@ -14,6 +15,7 @@ use std::collections::BTreeMap;
 
 pub use self::{
     backend::{Backend, Forward, Identity, Mac},
+    changes::{changes, needs_restart},
     edge::{Edge, XdpMode},
     group::{AllDown, Group, Member, Priority, Stage, Weight},
     health::{Admin, Health, MemberState},

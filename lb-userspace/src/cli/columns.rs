@@ -1,0 +1,31 @@
+/// Lines up the cells of `rows`, two spaces between columns, `indent` before the first.
+pub(super) fn columns(indent: usize, rows: &[Vec<String>]) -> String {
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<_> =
+        (0..rows.iter().map(Vec::len).max().unwrap_or(0)).map(width).collect();
+    let mut text = String::new();
+    for row in rows {
+        let mut line = " ".repeat(indent);
+        for (cell, width) in row.iter().zip(&widths) {
+            line.push_str(&format!("{cell:width$}  "));
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_line_up_and_lines_end_where_their_text_ends() {
+        let rows = [["A", "LONG", ""], ["wide", "b", "c"], ["", "", ""]];
+        let rows = rows.map(|row| row.map(str::to_owned).to_vec());
+        assert_eq!(columns(2, &rows), "  A     LONG\n  wide  b     c\n\n");
+    }
+}

@@ -1,0 +1,34 @@
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use crate::{config, dataplane};
+
+/// Remove the program, its link and its tables, with or without a daemon.
+///
+/// Packets for the services are no longer steered from that moment on, and the flow table is lost.
+/// End the daemon first, or it goes on with tables that no packet reads.
+#[derive(Args, Debug)]
+pub(super) struct Arguments {
+    /// Take the pins' place from this configuration.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["edge", "pin_dir"])]
+    config: Option<PathBuf>,
+    /// Name of the edge, where its pins are in the default place.
+    #[arg(long, value_name = "NAME", required_unless_present_any = ["config", "pin_dir"])]
+    edge: Option<String>,
+    /// The pins' place.
+    #[arg(long, value_name = "DIR", conflicts_with = "edge")]
+    pin_dir: Option<PathBuf>,
+}
+
+impl Arguments {
+    pub(super) fn run(self) -> anyhow::Result<String> {
+        let place = match (self.config, self.pin_dir, self.edge) {
+            (Some(path), _, _) => config::load(&path)?.model.edge.pin_dir,
+            (_, Some(pin_dir), _) => pin_dir,
+            (_, _, edge) => Path::new(config::PIN_ROOT).join(edge.unwrap_or_default()),
+        };
+        let removed = dataplane::detach(&place)?;
+        Ok(format!("removed from {}: {}\n", place.display(), removed.join(", ")))
+    }
+}

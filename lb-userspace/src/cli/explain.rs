@@ -1,0 +1,98 @@
+use std::{net::IpAddr, path::PathBuf};
+
+use anyhow::{Context as _, anyhow};
+use clap::Args;
+
+use super::{Daemon, Format, json, unexpected};
+use crate::{
+    config::{self, Assumed},
+    control::{Reply, Request},
+    model::{Admin, Group, Health, MemberState, Name},
+    policy::{Explanation, decide},
+    table::{Ring, ring},
+};
+
+/// Explain why clients of a service go where they go: every stage, who was kept, who was removed
+/// and why, and the shares.
+///
+/// It asks the daemon, or works offline on a configuration (`--config`) with assumed health and
+/// latencies (`--assume`).
+#[derive(Args, Debug)]
+pub(super) struct Arguments {
+    /// The service.
+    #[arg(long, value_name = "NAME")]
+    service: String,
+    /// The client.
+    #[arg(long, value_name = "IP")]
+    client: IpAddr,
+    /// Offline: the configuration.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["edge", "control"])]
+    config: Option<PathBuf>,
+    /// Offline: what to assume of health and latency; what it does not name is up and unmeasured.
+    #[arg(long, value_name = "FILE", requires = "config")]
+    assume: Option<PathBuf>,
+    /// How to print.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    #[command(flatten)]
+    daemon: Daemon,
+}
+
+impl Arguments {
+    pub(super) fn run(self) -> anyhow::Result<String> {
+        let explanation = match &self.config {
+            Some(path) => self.offline(path)?,
+            None => {
+                let request = Request::Explain { service: self.service, client: self.client };
+                match self.daemon.ask(&request)? {
+                    Reply::Explained(explanation) => *explanation,
+                    other => return Err(unexpected(&other)),
+                }
+            }
+        };
+        match self.format {
+            Format::Json => json(&explanation),
+            Format::Text => Ok(explanation.to_string()),
+        }
+    }
+
+    fn offline(&self, path: &std::path::Path) -> anyhow::Result<Explanation> {
+        let model = config::load(path)?.model;
+        let assumed = match &self.assume {
+            Some(path) => config::load_assumed(path, &model)?,
+            None => Assumed::default(),
+        };
+        let service = model.services.get(self.service.as_str()).ok_or_else(|| {
+            let known: Vec<_> = model.services.keys().map(Name::as_str).collect();
+            anyhow!("there is no service `{}`; there is {}", self.service, known.join(", "))
+        })?;
+        let group = model.groups.get(&service.group).context("a checked service has a group")?;
+        let decision = decide(group, &states(group, &assumed));
+        let shares = decision.shares.iter().filter_map(|(index, share)| {
+            let backend = model.backends.get(&group.members[*index].backend)?;
+            Some((backend.identity(), share.clone()))
+        });
+        let shares = shares.collect();
+        let ring = if decision.shares.is_empty() { Ring::default() } else { ring(&group.name, &shares) };
+        Ok(Explanation::new(&service.name, self.client, group, &decision, Some(&ring)))
+    }
+}
+
+fn states(group: &Group, assumed: &Assumed) -> Vec<MemberState> {
+    let state = |backend: &Name| {
+        let health = assumed.health.get(backend).copied().unwrap_or(Health::Up);
+        MemberState {
+            admin: Admin::Enable,
+            unreachable: None,
+            health,
+            latency: assumed.latency.get(backend).copied(),
+            why: match health {
+                Health::Checking => "assumed to be checking",
+                Health::Down => "assumed to be down",
+                Health::Up => "assumed to be up",
+            }
+            .into(),
+        }
+    };
+    group.members.iter().map(|member| state(&member.backend)).collect()
+}

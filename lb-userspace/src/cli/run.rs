@@ -1,0 +1,39 @@
+use std::{io::IsTerminal as _, path::PathBuf};
+
+use clap::Args;
+use tracing_subscriber::EnvFilter;
+
+use crate::daemon;
+
+/// Run the daemon: attach the program, probe the backends, keep the tables right.
+///
+/// Needs root, or CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON. SIGHUP reloads the configuration.
+/// SIGTERM and SIGINT end the daemon; the program and its tables stay and go on forwarding, and the
+/// next start adopts them. `waggle detach` removes them. The log goes to standard error; the
+/// variable WAGGLE_LOG sets its level (error, warn, info, debug).
+#[derive(Args, Debug)]
+pub(super) struct Arguments {
+    /// The configuration.
+    #[arg(long, value_name = "FILE", default_value = "/etc/waggle/waggle.toml")]
+    config: PathBuf,
+}
+
+impl Arguments {
+    pub(super) fn run(self) -> anyhow::Result<String> {
+        let filter = EnvFilter::builder()
+            .with_env_var("WAGGLE_LOG")
+            .with_default_directive(tracing::Level::INFO.into())
+            .from_env_lossy();
+        tracing_subscriber::fmt()
+            .with_env_filter(filter)
+            .with_writer(std::io::stderr)
+            .with_ansi(std::io::stderr().is_terminal())
+            .with_target(false)
+            .init();
+        tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?
+            .block_on(daemon::run(&self.config))?;
+        Ok(String::new())
+    }
+}

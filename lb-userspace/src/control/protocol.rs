@@ -1,0 +1,94 @@
+use std::{collections::BTreeMap, net::IpAddr, path::PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    engine::{AdminChange, View},
+    model::{Name, XdpMode},
+    policy::Explanation,
+};
+
+/// Longest request in bytes, the line's end included.
+pub const MAX_REQUEST: usize = 64 * 1024;
+
+/// What the command line asks.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Request {
+    /// Change what a backend or member may do.
+    Admin(AdminChange),
+    /// Why clients of a service go where they go.
+    Explain {
+        /// The service.
+        service: String,
+        /// The client.
+        client: IpAddr,
+    },
+    /// Take the configuration from the file again, or from another file.
+    Reload {
+        /// Absolute path; none for the file that is in use.
+        path: Option<PathBuf>,
+    },
+    /// Everything that is worth knowing.
+    Status,
+}
+
+/// What the daemon answers.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reply {
+    /// The change is made.
+    Done,
+    /// The explanation.
+    Explained(Box<Explanation>),
+    /// Nothing was done, for this reason.
+    Refused(String),
+    /// The configuration is in use.
+    Reloaded(Reloaded),
+    /// The status.
+    Status(Box<Status>),
+}
+
+/// What a reload changed, one line each.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Reloaded {
+    /// `service web added`, `backend a: address 10.0.0.1 -> 10.0.0.2`.
+    pub changes: Vec<String>,
+    /// What the new file should mend.
+    pub warnings: Vec<String>,
+}
+
+/// Everything that `waggle status` shows.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Status {
+    /// The edge.
+    pub edge: EdgeView,
+    /// Services and groups.
+    #[serde(flatten)]
+    pub view: View,
+    /// Packets by verdict, since the tables were made.
+    pub verdicts: BTreeMap<String, u64>,
+    /// Look-ups in the flow table by outcome, since the tables were made.
+    pub flow_events: BTreeMap<String, u64>,
+}
+
+/// The daemon and its place.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct EdgeView {
+    /// What it is called.
+    pub name: Name,
+    /// Where the program is attached.
+    pub interface: String,
+    /// How it is attached.
+    pub xdp_mode: XdpMode,
+    /// Process id of the daemon.
+    pub pid: u32,
+    /// Seconds since the daemon started.
+    pub uptime_s: u64,
+    /// The configuration in use.
+    pub config: PathBuf,
+    /// Live entries in the flow table.
+    pub flows: u64,
+    /// Entries that the flow table has place for.
+    pub flow_entries: u32,
+}

@@ -1,0 +1,104 @@
+use std::{
+    fs, io,
+    os::unix::fs::{FileTypeExt as _, PermissionsExt as _},
+    path::Path,
+    sync::Arc,
+    time::Duration,
+};
+
+use anyhow::{Context as _, bail};
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
+    net::{UnixListener, UnixStream},
+    sync::{Semaphore, mpsc, oneshot},
+    time::timeout,
+};
+
+use super::{MAX_REQUEST, Reply, Request};
+
+/// A client that says nothing for this long is sent away.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Clients served at a time; more of them wait.
+const CLIENTS: usize = 64;
+
+/// A request with the place for its reply.
+pub type Question = (Request, oneshot::Sender<Reply>);
+
+/// Listens at `path`, readable and writable for owner and group, and hands every request to
+/// `questions`. The caller holds the edge's lock, so a socket that is there already is a dead
+/// daemon's and is replaced.
+///
+/// # Errors
+///
+/// The path can not be made, or something else than a socket is there.
+pub fn serve(path: &Path, questions: mpsc::Sender<Question>) -> anyhow::Result<()> {
+    let listener = bind(path).with_context(|| format!("control socket {}", path.display()))?;
+    tokio::spawn(async move {
+        let places = Arc::new(Semaphore::new(CLIENTS));
+        loop {
+            let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+            match listener.accept().await {
+                Ok((stream, _)) => {
+                    let questions = questions.clone();
+                    tokio::spawn(async move {
+                        if let Err(error) = attend(stream, &questions).await {
+                            tracing::debug!(%error, "A control client was sent away.");
+                        }
+                        drop(place);
+                    });
+                }
+                // Out of file descriptors: wait for some client to end.
+                Err(error) => {
+                    tracing::warn!(%error, "A control client could not be accepted.");
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                }
+            }
+        }
+    });
+    Ok(())
+}
+
+fn bind(path: &Path) -> anyhow::Result<UnixListener> {
+    if let Some(directory) = path.parent() {
+        fs::create_dir_all(directory)?;
+    }
+    match fs::symlink_metadata(path) {
+        Ok(there) if there.file_type().is_socket() => fs::remove_file(path)?,
+        Ok(_) => bail!("something that is no socket stands there; remove it or set edge.control"),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error.into()),
+    }
+    let listener = UnixListener::bind(path)?;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o660))?;
+    Ok(listener)
+}
+
+async fn attend(stream: UnixStream, questions: &mpsc::Sender<Question>) -> anyhow::Result<()> {
+    let (read, mut write) = stream.into_split();
+    let reply = match timeout(PATIENCE, request(read)).await {
+        Ok(Ok(request)) => answer(request, questions).await?,
+        Ok(Err(error)) => Reply::Refused(format!("{error:#}")),
+        Err(_) => Reply::Refused("no request came in time".into()),
+    };
+    let mut line = serde_json::to_vec(&reply)?;
+    line.push(b'\n');
+    timeout(PATIENCE, write.write_all(&line)).await??;
+    Ok(())
+}
+
+async fn request(read: impl tokio::io::AsyncRead + Unpin) -> anyhow::Result<Request> {
+    let mut line = Vec::new();
+    let limit = MAX_REQUEST as u64;
+    BufReader::new(read.take(limit)).read_until(b'\n', &mut line).await?;
+    if line.last() != Some(&b'\n') {
+        bail!("a request is one line of JSON of at most {MAX_REQUEST} bytes");
+    }
+    serde_json::from_slice(&line).context("the request is not understood")
+}
+
+async fn answer(request: Request, questions: &mpsc::Sender<Question>) -> anyhow::Result<Reply> {
+    let (reply, answered) = oneshot::channel();
+    questions.send((request, reply)).await.context("the daemon is ending")?;
+    answered.await.context("the daemon is ending")
+}

@@ -1,0 +1,155 @@
+//! From what is known to the image of the tables.
+
+use std::{collections::BTreeMap, net::IpAddr};
+
+use super::Engine;
+use crate::{
+    model::{Admin, Group, Health, Identity, Mac, Member, MemberState, Name},
+    neighbour::Way,
+    policy::{Decision, decide},
+    probe::Window,
+    table::{Image, Ring, ServiceSpec, TargetKey, TargetSpec, ring},
+};
+
+impl Engine {
+    /// The image that follows from what is known now, and the decisions behind it.
+    pub(super) fn compile(&self) -> (Image, BTreeMap<Name, Decision>) {
+        let mut image = Image::default();
+        let mut decisions = BTreeMap::new();
+        for service in self.model.services.values() {
+            let group = &self.model.groups[&service.group];
+            if self.undecided(group) {
+                if self.stands(&group.name) {
+                    image.held.insert(group.name.clone());
+                }
+                continue;
+            }
+            let spec = ServiceSpec { name: service.name.clone(), group: group.name.clone() };
+            image.services.insert(service.key(), spec);
+            if !decisions.contains_key(&group.name) {
+                let decision = self.decide(group);
+                self.place(group, &decision, &mut image);
+                decisions.insert(group.name.clone(), decision);
+            }
+        }
+        (image, decisions)
+    }
+
+    /// The decision for a group as things are.
+    pub(super) fn decide(&self, group: &Group) -> Decision {
+        decide(&self.with_overrides(group), &self.states(group))
+    }
+
+    /// The group with the operator's weights and switches in place of the file's.
+    pub(super) fn with_overrides(&self, group: &Group) -> Group {
+        let mut group = group.clone();
+        for member in &mut group.members {
+            member.enabled |= self.admin.admin(&group.name, member) != Admin::Disable;
+            if let Some(weight) = self.admin.weight(&group.name, &member.backend) {
+                member.weight = weight;
+            }
+        }
+        group
+    }
+
+    /// What is known of each member of a group.
+    pub(super) fn states(&self, group: &Group) -> Vec<MemberState> {
+        group.members.iter().map(|member| self.state(group, member)).collect()
+    }
+
+    /// Whether a member's backend should be probed for this group.
+    pub(super) fn probed(&self, group: &Name, backend: &Name) -> bool {
+        let members = &self.model.groups[group].members;
+        members
+            .iter()
+            .filter(|member| member.backend == *backend)
+            .any(|member| self.admin.admin(group, member) != Admin::Disable)
+    }
+
+    /// Whether a group must wait for its first verdicts: the all-down rule speaks of decided groups
+    /// only. A group that has been decided goes on as long as one member is up; one that serves from
+    /// an earlier daemon's tables waits beyond the grace, since what it has is better than a guess.
+    pub(super) fn undecided(&self, group: &Group) -> bool {
+        if self.grace_over && !self.stands(&group.name) {
+            return false;
+        }
+        let known_up = || self.states(group).iter().any(|state| state.health == Health::Up);
+        if self.decided.contains(&group.name) && known_up() {
+            return false;
+        }
+        group.members.iter().any(|member| self.awaits_verdict(group, member))
+    }
+
+    fn awaits_verdict(&self, group: &Group, member: &Member) -> bool {
+        if self.admin.admin(&group.name, member) == Admin::Disable {
+            return false;
+        }
+        let window = self.window(group, member);
+        match self.way(&member.backend) {
+            Some(Way::Refused(_)) => false,
+            Some(Way::Open { .. }) => window.is_some_and(|window| !window.decided()),
+            // A next hop that does not answer needs no probe to be told from one that is asked.
+            Some(Way::Unresolved) => window.is_some_and(|window| window.health() != Health::Down),
+            None => true,
+        }
+    }
+
+    /// Whether the kernel's tables serve this group already.
+    fn stands(&self, group: &Name) -> bool {
+        self.adopted.contains(group) || self.decided.contains(group)
+    }
+
+    fn state(&self, group: &Group, member: &Member) -> MemberState {
+        let key = self.key(group, member);
+        let window = self.window(group, member);
+        let health = window.map_or(Health::Up, Window::health);
+        let mut why = window.map_or_else(|| "not probed".into(), Window::why);
+        if let Some(failure) = key.as_ref().and_then(|key| self.failures.get(key))
+            && health != Health::Up
+        {
+            why = format!("{why}; last failure: {failure}");
+        }
+        MemberState {
+            admin: self.admin.admin(&group.name, member),
+            unreachable: match self.way(&member.backend) {
+                Some(Way::Open { .. }) => None,
+                Some(other) => Some(other.to_string()),
+                None => Some("the way to it is not known yet".into()),
+            },
+            health,
+            latency: key.and_then(|key| self.latencies.get(&key)?.published()),
+            why,
+        }
+    }
+
+    fn window(&self, group: &Group, member: &Member) -> Option<&Window> {
+        self.windows.get(&(group.name.clone(), self.key(group, member)?))
+    }
+
+    fn way(&self, backend: &Name) -> Option<&Way> {
+        self.ways.get(&IpAddr::V4(self.model.backends[backend].address))
+    }
+
+    /// Puts a group's ring and targets into the image.
+    fn place(&self, group: &Group, decision: &Decision, image: &mut Image) {
+        let identity = |member: &Member| self.model.backends[&member.backend].identity();
+        let shares: BTreeMap<Identity, _> = decision
+            .shares
+            .iter()
+            .map(|(index, share)| (identity(&group.members[*index]), share.clone()))
+            .collect();
+        let ring = if shares.is_empty() { Ring::default() } else { ring(&group.name, &shares) };
+        image.rings.insert(group.name.clone(), ring);
+        for (member, state) in group.members.iter().zip(self.states(group)) {
+            let identity = identity(member);
+            let takes_new = shares.contains_key(&identity);
+            let gone = state.health == Health::Down || state.admin == Admin::Disable;
+            let (next_hop, source, mtu) = match self.way(&member.backend) {
+                Some(Way::Open { next_hop, source, mtu }) => (Some(*next_hop), *source, *mtu),
+                _ => (None, Mac([0; 6]), 0),
+            };
+            let target = TargetSpec { next_hop, source, mtu, takes_new, dead: gone && !takes_new };
+            image.targets.insert(TargetKey { group: group.name.clone(), identity }, target);
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! State and events in, effects out. Pure: it decides everything and does nothing.
+
+mod admin;
+mod compile;
+mod saved;
+mod view;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
+    time::Duration,
+};
+
+pub use self::{
+    admin::{AdminChange, AdminState, Override, Target, UnknownTarget},
+    saved::Saved,
+    view::{GroupView, MemberView, NoSuchService, ServiceView, View},
+};
+use crate::{
+    model::{Group, Health, Member, Model, Name},
+    neighbour::Way,
+    probe::{Latency, Sample, Schedule, StreamKey, Window, streams},
+    table::Image,
+};
+
+/// Something that happened.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// The operator wants something of a backend or member.
+    Admin(AdminChange),
+    /// A new configuration, checked.
+    Reload(Box<Model>),
+    /// A probe ended.
+    Sample(StreamKey, Sample),
+    /// Time passed.
+    Tick,
+    /// The way to a backend changed.
+    Way(IpAddr, Way),
+}
+
+/// Something that the daemon must do.
+#[derive(Clone, Debug)]
+pub enum Effect {
+    /// Make the kernel's tables say this.
+    Apply(Image),
+    /// Keep these streams of probes going, and no others.
+    Probe(BTreeMap<StreamKey, Schedule>),
+    /// Keep this for the next start.
+    Save(Saved),
+    /// Tell the operator.
+    Tell(Notice),
+    /// Keep an eye on the ways to these backends, and no others.
+    Watch(BTreeSet<IpAddr>),
+}
+
+/// What an operator should read in the log.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Notice {
+    /// All members of a group are down and its all-down rule is in use, or no longer.
+    BestEffort {
+        /// The group.
+        group: Name,
+        /// Whether it is in use now.
+        active: bool,
+    },
+    /// The health of a member changed.
+    Health {
+        /// The group.
+        group: Name,
+        /// The member.
+        backend: Name,
+        /// What it is now.
+        health: Health,
+        /// What stands behind it.
+        why: String,
+    },
+    /// A group has its first decision, and its services are published.
+    Published {
+        /// The group.
+        group: Name,
+    },
+    /// The way to a backend changed.
+    Way {
+        /// The backend.
+        backend: Name,
+        /// What it is now, for people.
+        way: String,
+    },
+}
+
+/// All that is known, and the last image made of it.
+#[derive(Debug)]
+pub struct Engine {
+    model: Model,
+    admin: AdminState,
+    windows: BTreeMap<(Name, StreamKey), Window>,
+    latencies: BTreeMap<StreamKey, Latency>,
+    /// Why the last bad probe of a stream was bad.
+    failures: BTreeMap<StreamKey, String>,
+    ways: BTreeMap<IpAddr, Way>,
+    /// Groups whose tables an earlier daemon left in the kernel: they stand until decided.
+    adopted: BTreeSet<Name>,
+    /// Groups that had a decision in the life of this engine.
+    decided: BTreeSet<Name>,
+    best_effort: BTreeSet<Name>,
+    grace_over: bool,
+    started: Duration,
+    image: Option<Image>,
+}
+
+impl Engine {
+    /// An engine that starts at `now`, a monotonic time, with what an earlier daemon left: what it
+    /// saved, and the groups that the kernel's tables already serve.
+    pub fn start(
+        model: Model,
+        saved: Saved,
+        adopted: BTreeSet<Name>,
+        now: Duration,
+    ) -> (Self, Vec<Effect>) {
+        let mut engine = Self {
+            model,
+            admin: saved.admin.clone(),
+            windows: BTreeMap::new(),
+            latencies: BTreeMap::new(),
+            failures: BTreeMap::new(),
+            ways: BTreeMap::new(),
+            adopted,
+            decided: BTreeSet::new(),
+            best_effort: BTreeSet::new(),
+            grace_over: false,
+            started: now,
+            image: None,
+        };
+        let mut effects = engine.begin(&saved);
+        engine.settle(&mut effects);
+        (engine, effects)
+    }
+
+    /// Takes an event that happened at `now`.
+    ///
+    /// # Errors
+    ///
+    /// An [`Event::Admin`] that names what does not exist; nothing changed then.
+    pub fn handle(&mut self, event: Event, now: Duration) -> Result<Vec<Effect>, UnknownTarget> {
+        let mut effects = Vec::new();
+        match event {
+            Event::Admin(change) => {
+                self.admin.change(&self.model, change)?;
+                effects.push(Effect::Probe(self.streams()));
+                effects.push(Effect::Save(self.saved()));
+            }
+            Event::Reload(model) => {
+                let kept = self.saved();
+                self.model = *model;
+                self.admin.forget_unknown(&self.model);
+                effects = self.begin(&kept);
+                effects.push(Effect::Save(self.saved()));
+            }
+            Event::Sample(key, sample) => self.sample(&key, &sample, &mut effects),
+            Event::Tick => {
+                self.grace_over |= now.saturating_sub(self.started) >= self.model.edge.startup_grace;
+            }
+            Event::Way(address, way) => self.way(address, way, &mut effects),
+        }
+        self.settle(&mut effects);
+        Ok(effects)
+    }
+
+    /// The configuration in use.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// The last image.
+    pub fn image(&self) -> Option<&Image> {
+        self.image.as_ref()
+    }
+
+    /// What outlives the daemon.
+    pub fn saved(&self) -> Saved {
+        Saved::new(&self.admin, &self.windows, &self.latencies)
+    }
+
+    /// Takes up a model: windows and latencies of its streams go on from `kept`, others begin.
+    fn begin(&mut self, kept: &Saved) -> Vec<Effect> {
+        self.windows.clear();
+        let mut keys = BTreeSet::new();
+        for group in self.model.groups.values() {
+            for key in group.members.iter().filter_map(|member| self.key(group, member)) {
+                let window = kept.window(&group.name, &key, group.health);
+                self.windows.insert((group.name.clone(), key.clone()), window);
+                keys.insert(key);
+            }
+        }
+        self.latencies = keys
+            .into_iter()
+            .map(|key| {
+                let latency = kept.latency(&key);
+                (key, latency)
+            })
+            .collect();
+        self.failures.retain(|key, _| self.latencies.contains_key(key));
+        let addresses: BTreeSet<_> =
+            self.model.backends.values().map(|backend| IpAddr::V4(backend.address)).collect();
+        self.ways.retain(|address, _| addresses.contains(address));
+        self.decided.retain(|group| self.model.groups.contains_key(group));
+        self.best_effort.retain(|group| self.model.groups.contains_key(group));
+        vec![Effect::Watch(addresses), Effect::Probe(self.streams())]
+    }
+
+    /// The streams that should run: those of members that are not disabled.
+    fn streams(&self) -> BTreeMap<StreamKey, Schedule> {
+        streams(&self.model, |group, backend| self.probed(group, backend))
+    }
+
+    fn sample(&mut self, key: &StreamKey, sample: &Sample, effects: &mut Vec<Effect>) {
+        let Some(latency) = self.latencies.get_mut(key) else { return };
+        match sample {
+            Ok(took) => latency.record(*took),
+            Err(failure) => {
+                self.failures.insert(key.clone(), failure.to_string());
+            }
+        }
+        let mut turned = Vec::new();
+        for ((group, stream), window) in &mut self.windows {
+            let before = window.health();
+            if stream == key {
+                window.record(sample.is_ok());
+            }
+            if window.health() != before {
+                turned.push(group.clone());
+            }
+        }
+        if turned.is_empty() {
+            return;
+        }
+        for group in turned.iter().map(|group| &self.model.groups[group]) {
+            let members = group.members.iter().zip(self.states(group));
+            for (member, state) in members.filter(|(member, _)| self.key(group, member).as_ref() == Some(key)) {
+                effects.push(Effect::Tell(Notice::Health {
+                    group: group.name.clone(),
+                    backend: member.backend.clone(),
+                    health: state.health,
+                    why: state.why,
+                }));
+            }
+        }
+        effects.push(Effect::Save(self.saved()));
+    }
+
+    /// The stream that probes a member; none for a group without probe.
+    fn key(&self, group: &Group, member: &Member) -> Option<StreamKey> {
+        let probe = group.probe.as_ref()?;
+        Some(StreamKey::new(&self.model.backends[&member.backend], probe))
+    }
+
+    fn way(&mut self, address: IpAddr, way: Way, effects: &mut Vec<Effect>) {
+        let named = self
+            .model
+            .backends
+            .values()
+            .filter(|backend| IpAddr::V4(backend.address) == address);
+        for backend in named {
+            effects.push(Effect::Tell(Notice::Way {
+                backend: backend.name.clone(),
+                way: way.to_string(),
+            }));
+        }
+        self.ways.insert(address, way);
+    }
+
+    /// Makes the image anew and asks for what differs from the last one.
+    fn settle(&mut self, effects: &mut Vec<Effect>) {
+        let (image, decisions) = self.compile();
+        for (group, decision) in &decisions {
+            if self.decided.insert(group.clone()) {
+                effects.push(Effect::Tell(Notice::Published { group: group.clone() }));
+            }
+            let active = decision.best_effort;
+            if active != self.best_effort.contains(group) {
+                effects.push(Effect::Tell(Notice::BestEffort { group: group.clone(), active }));
+            }
+            if active {
+                self.best_effort.insert(group.clone());
+            } else {
+                self.best_effort.remove(group);
+            }
+        }
+        if self.image.as_ref() != Some(&image) {
+            self.image = Some(image.clone());
+            effects.push(Effect::Apply(image));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,50 @@
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::AdminState;
+use crate::{
+    model::{HealthRule, Name},
+    probe::{Latency, StreamKey, Window},
+};
+
+/// What outlives the daemon: the operator's overrides, and what the probes had found.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Saved {
+    /// Overrides.
+    pub admin: AdminState,
+    /// Health windows by group and stream.
+    windows: BTreeMap<Name, BTreeMap<String, Window>>,
+    /// Smoothed latencies by stream.
+    latencies: BTreeMap<String, Latency>,
+}
+
+impl Saved {
+    pub(super) fn new(
+        admin: &AdminState,
+        windows: &BTreeMap<(Name, StreamKey), Window>,
+        latencies: &BTreeMap<StreamKey, Latency>,
+    ) -> Self {
+        let mut by_group: BTreeMap<Name, BTreeMap<String, Window>> = BTreeMap::new();
+        for ((group, key), window) in windows {
+            by_group.entry(group.clone()).or_default().insert(key.to_string(), window.clone());
+        }
+        let latencies =
+            latencies.iter().map(|(key, latency)| (key.to_string(), latency.clone())).collect();
+        Self { admin: admin.clone(), windows: by_group, latencies }
+    }
+
+    /// The kept window of a group's stream under `rule`, or a new one.
+    pub(super) fn window(&self, group: &Name, key: &StreamKey, rule: HealthRule) -> Window {
+        self.windows
+            .get(group)
+            .and_then(|streams| streams.get(&key.to_string()))
+            .map_or_else(|| Window::new(rule), |window| window.adopt(rule))
+    }
+
+    /// The kept latency of a stream, or a new one.
+    pub(super) fn latency(&self, key: &StreamKey) -> Latency {
+        self.latencies.get(&key.to_string()).cloned().unwrap_or_default()
+    }
+}

@@ -1,0 +1,112 @@
+//! What one configuration changes against another, for people.
+
+use std::{collections::BTreeMap, fmt};
+
+use super::{Group, Model, Name};
+
+/// What differs between two models, one line each: `backend a: address 10.0.0.1 -> 10.0.0.2`.
+pub fn changes(old: &Model, new: &Model) -> Vec<String> {
+    let mut lines = Vec::new();
+    compare("backend", &old.backends, &new.backends, &mut lines, |a, b, out| {
+        out.field("address", a.address, b.address);
+        out.field("forward", a.forward.as_str(), b.forward.as_str());
+    });
+    compare("group", &old.groups, &new.groups, &mut lines, |a, b, out| {
+        out.opaque("stages", &a.stages, &b.stages);
+        out.opaque("probe", &a.probe, &b.probe);
+        out.opaque("health rule", &a.health, &b.health);
+        members(a, b, out);
+    });
+    compare("service", &old.services, &new.services, &mut lines, |a, b, out| {
+        out.field("address", a.address, b.address);
+        out.field("protocol", a.protocol, b.protocol);
+        out.field("port", a.port, b.port);
+        out.field("group", &a.group, &b.group);
+    });
+    lines
+}
+
+/// The keys of `[edge]` that differ and take effect only at a start.
+pub fn needs_restart(old: &Model, new: &Model) -> Vec<&'static str> {
+    let (a, b) = (&old.edge, &new.edge);
+    [
+        ("name", a.name != b.name),
+        ("interfaces", a.interface != b.interface),
+        ("xdp_mode", a.xdp_mode != b.xdp_mode),
+        ("ring_key", a.ring_key != b.ring_key),
+        ("packet_log", a.packet_log != b.packet_log),
+        ("pin_dir", a.pin_dir != b.pin_dir),
+        ("state_dir", a.state_dir != b.state_dir),
+        ("control", a.control != b.control),
+        ("flow_entries", a.flow_entries != b.flow_entries),
+        ("ring_slots", a.ring_slots != b.ring_slots),
+        ("insert_limit", a.insert_limit != b.insert_limit),
+    ]
+    .into_iter()
+    .filter_map(|(key, differs)| differs.then_some(key))
+    .collect()
+}
+
+/// Lines about one thing, each led by what it is.
+struct Lines<'a> {
+    of: String,
+    lines: &'a mut Vec<String>,
+}
+
+impl Lines<'_> {
+    fn line(&mut self, text: fmt::Arguments<'_>) {
+        self.lines.push(format!("{}: {text}", self.of));
+    }
+
+    fn field<T: PartialEq + fmt::Display>(&mut self, field: &str, old: T, new: T) {
+        if old != new {
+            self.line(format_args!("{field} {old} -> {new}"));
+        }
+    }
+
+    fn opaque<T: PartialEq>(&mut self, field: &str, old: &T, new: &T) {
+        if old != new {
+            self.line(format_args!("{field} changed"));
+        }
+    }
+}
+
+fn compare<T: PartialEq>(
+    kind: &str,
+    old: &BTreeMap<Name, T>,
+    new: &BTreeMap<Name, T>,
+    lines: &mut Vec<String>,
+    differ: impl Fn(&T, &T, &mut Lines<'_>),
+) {
+    for name in old.keys().filter(|name| !new.contains_key(*name)) {
+        lines.push(format!("{kind} {name} removed"));
+    }
+    for (name, b) in new {
+        match old.get(name) {
+            Some(a) => differ(a, b, &mut Lines { of: format!("{kind} {name}"), lines }),
+            None => lines.push(format!("{kind} {name} added")),
+        }
+    }
+}
+
+fn members(old: &Group, new: &Group, out: &mut Lines<'_>) {
+    let by_name = |group: &Group| -> BTreeMap<_, _> {
+        group.members.iter().map(|member| (member.backend.clone(), member.clone())).collect()
+    };
+    let (old, new) = (by_name(old), by_name(new));
+    for name in old.keys().filter(|name| !new.contains_key(*name)) {
+        out.line(format_args!("member {name} removed"));
+    }
+    for (name, b) in &new {
+        let Some(a) = old.get(name) else {
+            out.line(format_args!("member {name} added"));
+            continue;
+        };
+        if a.enabled != b.enabled {
+            let now = if b.enabled { "enabled" } else { "disabled" };
+            out.line(format_args!("member {name} {now}"));
+        }
+        out.field(&format!("member {name} priority"), a.priority.value(), b.priority.value());
+        out.field(&format!("member {name} weight"), a.weight.value(), b.weight.value());
+    }
+}

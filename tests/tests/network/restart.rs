@@ -1,0 +1,127 @@
+use std::{
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+    time::Duration,
+};
+
+use lb_tests::lab::{
+    Daemon, Nginx, Settings, Wrk,
+    client::{Connection, connect_many},
+};
+
+use super::rig::{PORT, WEB, lab, member, now, start, tables, wait_all_up, wait_health};
+
+#[test]
+fn kill_9_and_restart_under_wrk_fail_no_request() {
+    let lab = lab(2);
+    let _servers = [0, 1].map(|i| Nginx::start(&lab.backends[i], PORT));
+    let mut daemon = start(&lab, &[3, 7]);
+    wait_all_up(&daemon, 2);
+
+    let url = "http://203.0.113.10/";
+    let many = Wrk::start(lab.client(), url, 8, Duration::from_secs(6), true);
+    let long = Wrk::start(lab.client(), url, 8, Duration::from_secs(6), false);
+    let begin = now();
+    daemon.kill9();
+    let tally = connect_many(lab.client(), WEB, 500);
+    assert!(tally.errors.is_empty(), "without a daemon: {:?}", tally.errors);
+    for _ in 0..3 {
+        daemon.restart();
+        wait_all_up(&daemon, 2);
+    }
+    assert!(begin.elapsed() < Duration::from_secs(6), "all of that was under load");
+    for load in [many.finish(), long.finish()] {
+        assert!(load.requests > 100 && load.failed == 0, "{load:?}");
+    }
+    let share = connect_many(lab.client(), WEB, 2000).share("backend-1");
+    assert!((share - 0.3).abs() < 0.05, "{share}");
+    assert!(daemon.log().contains("adopted=true"), "{}", daemon.log());
+}
+
+#[test]
+fn a_cold_start_with_a_dead_backend_sends_it_no_connection() {
+    let lab = lab(2);
+    let _first = Nginx::start(&lab.backends[0], PORT);
+    let ended = AtomicBool::new(false);
+    let daemon = Daemon::prepare(lab.edge(), Settings { rest: &tables(&[1, 1]), ..Settings::default() });
+    let refused = thread::scope(|scope| {
+        let clients = scope.spawn(|| refusals(&lab, &ended));
+        let mut daemon = daemon;
+        daemon.restart();
+        wait_health(&daemon, &[("backend-1", "up"), ("backend-2", "down")]);
+        let tally = connect_many(lab.client(), WEB, 1000);
+        assert!(tally.errors.is_empty(), "{:?}", tally.errors);
+        ended.store(true, Ordering::Relaxed);
+        clients.join().unwrap()
+    });
+    assert_eq!(refused, 0);
+}
+
+#[test]
+fn kill_9_with_a_dead_backend_sends_it_no_connection() {
+    let lab = lab(2);
+    let _first = Nginx::start(&lab.backends[0], PORT);
+    let mut daemon = start(&lab, &[1, 1]);
+    wait_health(&daemon, &[("backend-1", "up"), ("backend-2", "down")]);
+    let ended = AtomicBool::new(false);
+    let refused = thread::scope(|scope| {
+        let clients = scope.spawn(|| refusals(&lab, &ended));
+        for _ in 0..3 {
+            daemon.restart();
+            wait_health(&daemon, &[("backend-1", "up"), ("backend-2", "down")]);
+        }
+        let tally = connect_many(lab.client(), WEB, 1000);
+        assert!(tally.errors.is_empty(), "{:?}", tally.errors);
+        ended.store(true, Ordering::Relaxed);
+        clients.join().unwrap()
+    });
+    assert_eq!(refused, 0);
+}
+
+/// Connects again and again until `ended`, and counts the connections that the dead backend's
+/// kernel refused.
+fn refusals(lab: &lb_tests::lab::Lab, ended: &AtomicBool) -> usize {
+    lab.client().enter(|| {
+        let mut refused = 0;
+        while !ended.load(Ordering::Relaxed) {
+            if let Err(error) = Connection::open(WEB, None) {
+                refused += usize::from(error.kind() == std::io::ErrorKind::ConnectionRefused);
+            }
+        }
+        refused
+    })
+}
+
+#[test]
+fn a_drain_is_in_force_after_kill_9() {
+    let lab = lab(2);
+    let _servers = [0, 1].map(|i| Nginx::start(&lab.backends[i], PORT));
+    let mut daemon = start(&lab, &[1, 1]);
+    wait_all_up(&daemon, 2);
+    assert!(daemon.waggle(&["backend", "drain", "backend-2"]).ok());
+    daemon.restart();
+    wait_all_up(&daemon, 2);
+    assert_eq!(member(&daemon, "backend-2")["admin"], "drain");
+    let tally = connect_many(lab.client(), WEB, 300);
+    assert_eq!(tally.share("backend-1"), 1.0, "{tally:?}");
+}
+
+#[test]
+fn sigterm_leaves_the_program_and_detach_removes_it() {
+    let lab = lab(2);
+    let _servers = [0, 1].map(|i| Nginx::start(&lab.backends[i], PORT));
+    let mut daemon = start(&lab, &[1, 1]);
+    wait_all_up(&daemon, 2);
+    assert!(daemon.stop().unwrap().success());
+    let tally = connect_many(lab.client(), WEB, 100);
+    assert!(tally.errors.is_empty(), "{:?}", tally.errors);
+
+    let config = daemon.config();
+    let detach = format!("{} detach --config {}", lb_tests::lab::program("waggle").display(), config.display());
+    let said = lab.edge().run(&detach);
+    assert!(said.contains("program") && said.contains("link"), "{said}");
+    assert!(!lab.edge().run("ip link show eth0").contains("xdp"));
+    let again = lab.edge().outcome(&detach);
+    assert_eq!(again.status, Some(1));
+    assert!(again.stderr.contains("nothing"), "{again:?}");
+}

@@ -1,0 +1,81 @@
+//! What the tests share: an edge with two or more backends behind one service.
+
+use std::{
+    net::SocketAddrV4,
+    time::{Duration, Instant},
+};
+
+use lb_tests::lab::{DEADLINE, Daemon, Lab, SERVICE, Settings, Topology, wait_until};
+use serde_json::Value;
+
+pub const PORT: u16 = 80;
+pub const WEB: SocketAddrV4 = SocketAddrV4::new(SERVICE, PORT);
+
+/// Tables for a service `web` over backends with these weights, probed five times a second. All
+/// latencies of the lab are within the window.
+pub fn tables(weights: &[u16]) -> String {
+    let mut text = String::new();
+    let mut members = Vec::new();
+    for (index, weight) in weights.iter().enumerate() {
+        let n = index + 1;
+        text += &format!("[[backend]]\nname = \"backend-{n}\"\naddress = \"198.51.100.{}\"\n", 100 + n);
+        members.push(format!("{{ backend = \"backend-{n}\", weight = {weight} }}"));
+    }
+    text += &format!(
+        "[[group]]\nname = \"web\"\nlatency_window = \"500ms\"\nmember = [{}]\n\
+         probe = {{ kind = \"http\", interval = \"200ms\", timeout = \"200ms\", health = {{ window = 3, required = 2 }} }}\n\
+         [[service]]\nname = \"web\"\naddress = \"{SERVICE}\"\nprotocol = \"tcp\"\nport = {PORT}\ngroup = \"web\"\n",
+        members.join(", "),
+    );
+    text
+}
+
+/// A lab with as many backends as there are weights.
+pub fn lab(backends: u8) -> Lab {
+    Lab::new(Topology { backends, ..Topology::default() })
+}
+
+/// The daemon on the lab's edge, with the tables for `weights`.
+pub fn start<'lab>(lab: &'lab Lab, weights: &[u16]) -> Daemon<'lab> {
+    Daemon::start(lab.edge(), Settings { rest: &tables(weights), ..Settings::default() })
+}
+
+/// The daemon's status.
+#[track_caller]
+pub fn status(daemon: &Daemon<'_>) -> Value {
+    let outcome = daemon.waggle(&["status", "--format", "json"]);
+    assert!(outcome.ok(), "{outcome:?}");
+    serde_json::from_str(&outcome.stdout).expect("status prints JSON")
+}
+
+/// One member of group `web`.
+#[track_caller]
+pub fn member(daemon: &Daemon<'_>, backend: &str) -> Value {
+    let status = status(daemon);
+    let members = status["groups"][0]["members"].as_array().expect("members").clone();
+    members.into_iter().find(|member| member["backend"] == backend).expect("the member")
+}
+
+/// Waits until the service is served and every backend has this health; returns how long it took.
+#[track_caller]
+pub fn wait_health(daemon: &Daemon<'_>, health: &[(&str, &str)]) -> Duration {
+    let begin = now();
+    wait_until(DEADLINE, &format!("{health:?} in\n{}", daemon.log()), || {
+        status(daemon)["services"][0]["published"] == true
+            && health.iter().all(|(backend, health)| member(daemon, backend)["health"] == *health)
+    });
+    begin.elapsed()
+}
+
+/// Waits until every one of `count` backends is up and served.
+#[track_caller]
+pub fn wait_all_up(daemon: &Daemon<'_>, count: usize) {
+    let names: Vec<_> = (1..=count).map(|n| format!("backend-{n}")).collect();
+    let all: Vec<_> = names.iter().map(|name| (name.as_str(), "up")).collect();
+    wait_health(daemon, &all);
+}
+
+#[expect(clippy::disallowed_methods, reason = "tests measure real time")]
+pub fn now() -> Instant {
+    Instant::now()
+}
