@@ -2,5 +2,11 @@
 //! else that the kernel's maps should say. Pure.
 
 mod image;
+mod key;
+mod ring;
 
-pub use self::image::{Image, Ring, ServiceSpec, TargetKey, TargetSpec, group_id};
+pub use self::{
+    image::{Image, Ring, ServiceSpec, TargetKey, TargetSpec, group_id},
+    key::ring_key,
+    ring::{DEFAULT_LENGTH, ring, ring_hash},
+};
