@@ -1,1 +1,108 @@
 //! Probes: one file per kind, the rules that make health of results, and the scheduler.
+
+mod http;
+mod latency;
+mod scheduler;
+#[cfg(test)]
+mod server;
+mod stream;
+mod window;
+
+use std::{fmt, net::SocketAddr, time::Duration};
+
+pub use self::{
+    latency::Latency,
+    scheduler::Scheduler,
+    stream::{Schedule, StreamKey, stream_key, streams},
+    window::Window,
+};
+use crate::model::ProbeKind;
+
+/// Result of one probe: the latency of a good answer, or why there was none.
+pub type Sample = Result<Duration, Failure>;
+
+/// Probes the endpoint of `key` once. `timeout` is the deadline over the whole probe, connecting
+/// included.
+pub async fn probe(key: &StreamKey, timeout: Duration) -> Sample {
+    let target = SocketAddr::new(key.address, key.port);
+    match &key.kind {
+        ProbeKind::Http(probe) => http::probe(target, probe, timeout).await,
+    }
+}
+
+/// Why a probe was not good (S35). The text is for people.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum Failure {
+    /// The backend closed the connection before the whole answer was there.
+    #[error("closed the connection before the answer was complete")]
+    Closed,
+    /// What came is no valid answer.
+    #[error("no valid answer: {0}")]
+    Protocol(String),
+    /// Nothing listens on the port.
+    #[error("refused the connection")]
+    Refused,
+    /// A complete answer with a status that is not expected.
+    #[error("answered with status {0}")]
+    Status(u16),
+    /// The deadline passed.
+    #[error("no {phase} within the timeout")]
+    Timeout {
+        /// What was still missing.
+        phase: Phase,
+    },
+    /// The network has no way to the backend, or lost it.
+    #[error("unreachable: {0}")]
+    Unreachable(String),
+    /// This edge could not send the probe: no free file descriptor or port, or a request that can
+    /// not be written. It says nothing of the backend.
+    #[error("the probe could not be sent: {0}")]
+    Unsent(String),
+}
+
+impl Failure {
+    /// A short name for machines.
+    pub fn label(&self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::Protocol(_) => "protocol",
+            Self::Refused => "refused",
+            Self::Status(_) => "status",
+            Self::Timeout {
+                phase: Phase::Answer,
+            } => "answer_timeout",
+            Self::Timeout {
+                phase: Phase::Connect,
+            } => "connect_timeout",
+            Self::Unreachable(_) => "unreachable",
+            Self::Unsent(_) => "unsent",
+        }
+    }
+}
+
+/// What a probe waits for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Phase {
+    /// The last byte of the answer.
+    Answer,
+    /// The connection.
+    Connect,
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Answer => "complete answer",
+            Self::Connect => "connection",
+        })
+    }
+}
+
+/// A column of a vector in `tests/vectors/routing.json`.
+#[cfg(test)]
+fn vector(id: &str, column: &str) -> String {
+    let text = include_str!("../../../tests/vectors/routing.json");
+    let vectors: Vec<serde_json::Value> = serde_json::from_str(text).unwrap();
+    let vector = vectors.iter().find(|vector| vector["id"] == id);
+    vector.unwrap()[column].as_str().unwrap().to_owned()
+}

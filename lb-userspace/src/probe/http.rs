@@ -1,0 +1,147 @@
+use std::{
+    error::Error as _,
+    io,
+    net::SocketAddr,
+    pin::pin,
+    time::{Duration, Instant},
+};
+
+use futures_util::future::{Either, select};
+use http_body_util::{BodyExt, Empty};
+use hyper::{
+    Request,
+    body::Bytes,
+    client::conn::http1::{self, SendRequest},
+    header::{CONNECTION, HOST, HeaderName, HeaderValue},
+    http,
+};
+use hyper_util::rt::TokioIo;
+use nix::errno::Errno;
+use tokio::{net::TcpStream, time};
+
+use super::{Failure, Phase};
+use crate::model::{HttpProbe, Method};
+
+/// Largest head of an answer, and most of a body that is held at a time. What 10,000 probes at once can
+/// take of the memory follows from it.
+const MAX_BUFFER: usize = 32 * 1024;
+
+/// Sends one request on a new connection and waits for the whole answer, at most `timeout` from now.
+///
+/// The latency is the wall-clock time from just before the request is sent to the last byte of the
+/// answer (S36). Sending begins when the connection stands, so the time to connect is not part
+/// of it. Redirects are not followed (D32); a body is read and thrown away.
+pub(super) async fn probe(
+    target: SocketAddr,
+    http: &HttpProbe,
+    timeout: Duration,
+) -> Result<Duration, Failure> {
+    let request = request(target, http).map_err(|error| Failure::Unsent(error.to_string()))?;
+    let mut phase = Phase::Connect;
+    let exchange = async {
+        let stream = TcpStream::connect(target).await.map_err(not_connected)?;
+        phase = Phase::Answer;
+        exchange(stream, request, http).await
+    };
+    let outcome = time::timeout(timeout, exchange).await;
+    outcome.unwrap_or(Err(Failure::Timeout { phase }))
+}
+
+/// The request of a probe. It asks the backend to close the connection, as it is the only one
+/// (RFC 9112, 9.3).
+fn request(target: SocketAddr, http: &HttpProbe) -> Result<Request<Empty<Bytes>>, http::Error> {
+    let mut request = Request::builder()
+        .method(match http.method {
+            Method::Get => hyper::Method::GET,
+            Method::Head => hyper::Method::HEAD,
+        })
+        .uri(&http.path)
+        .body(Empty::new())?;
+    let headers = request.headers_mut();
+    for (name, value) in &http.headers {
+        headers.append(HeaderName::try_from(name)?, HeaderValue::try_from(value)?);
+    }
+    if let Some(host) = &http.host {
+        headers.insert(HOST, HeaderValue::try_from(host)?);
+    } else if !headers.contains_key(HOST) {
+        headers.insert(HOST, HeaderValue::try_from(target.to_string())?);
+    }
+    headers.insert(CONNECTION, HeaderValue::from_static("close"));
+    Ok(request)
+}
+
+async fn exchange(
+    stream: TcpStream,
+    request: Request<Empty<Bytes>>,
+    http: &HttpProbe,
+) -> Result<Duration, Failure> {
+    let (sender, connection) = http1::Builder::new()
+        .max_buf_size(MAX_BUFFER)
+        .handshake(TokioIo::new(stream))
+        .await
+        .map_err(broken)?;
+    let answer = pin!(answer(sender, request, http));
+    // The connection does the reading and writing. When it ends first, the answer is either
+    // complete or knows why it never will be.
+    match select(answer, connection).await {
+        Either::Left((outcome, _)) => outcome,
+        Either::Right((_, answer)) => answer.await,
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "a probe measures time")]
+async fn answer(
+    mut sender: SendRequest<Empty<Bytes>>,
+    request: Request<Empty<Bytes>>,
+    http: &HttpProbe,
+) -> Result<Duration, Failure> {
+    let start = Instant::now();
+    let mut answer = sender.send_request(request).await.map_err(broken)?;
+    let status = answer.status().as_u16();
+    if !http.expect.iter().any(|good| good.contains(status)) {
+        return Err(Failure::Status(status));
+    }
+    while let Some(frame) = answer.frame().await {
+        frame.map_err(broken)?;
+    }
+    Ok(start.elapsed())
+}
+
+fn not_connected(error: io::Error) -> Failure {
+    match error.raw_os_error().map(Errno::from_raw) {
+        Some(Errno::ECONNREFUSED) => Failure::Refused,
+        Some(Errno::ETIMEDOUT) => Failure::Timeout {
+            phase: Phase::Connect,
+        },
+        Some(
+            Errno::EADDRNOTAVAIL | Errno::EMFILE | Errno::ENFILE | Errno::ENOBUFS | Errno::ENOMEM,
+        ) => Failure::Unsent(error.to_string()),
+        _ => Failure::Unreachable(error.to_string()),
+    }
+}
+
+fn broken(error: hyper::Error) -> Failure {
+    let Some(cause) = error.source() else {
+        return if error.is_incomplete_message() {
+            Failure::Closed
+        } else {
+            Failure::Protocol(error.to_string())
+        };
+    };
+    match cause.downcast_ref::<io::Error>().map(io::Error::kind) {
+        Some(
+            io::ErrorKind::BrokenPipe
+            | io::ErrorKind::ConnectionReset
+            | io::ErrorKind::UnexpectedEof,
+        ) => Failure::Closed,
+        Some(
+            io::ErrorKind::HostUnreachable
+            | io::ErrorKind::NetworkUnreachable
+            | io::ErrorKind::TimedOut,
+        ) => Failure::Unreachable(cause.to_string()),
+        _ => Failure::Protocol(format!("{error}: {cause}")),
+    }
+}
+
+#[cfg(test)]
+mod tests;

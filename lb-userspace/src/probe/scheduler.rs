@@ -1,0 +1,143 @@
+use std::collections::BTreeMap;
+
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use tokio::{
+    pin, select,
+    sync::{mpsc, watch},
+    task::{self, AbortHandle},
+    time::{Duration, sleep},
+};
+
+use super::{Sample, Schedule, StreamKey, probe};
+use crate::model::Name;
+
+/// Runs streams of probes, each in a task of its own, and sends their samples to one place.
+///
+/// A sample that was sent before its stream was removed can still be in the channel afterwards.
+pub struct Scheduler {
+    edge: Name,
+    samples: mpsc::Sender<(StreamKey, Sample)>,
+    running: BTreeMap<StreamKey, Running>,
+}
+
+impl Scheduler {
+    /// A scheduler without streams, for the edge of this name. While the channel is full, streams
+    /// wait with the samples they have.
+    pub fn new(edge: Name, samples: mpsc::Sender<(StreamKey, Sample)>) -> Self {
+        Self {
+            edge,
+            samples,
+            running: BTreeMap::new(),
+        }
+    }
+
+    /// Makes `streams` the ones that run. Those that are no longer there stop at once, in the middle of
+    /// a probe too. Those that stay go on: a new interval or timeout counts from the next probe,
+    /// and `hasty` is what it was when the stream began.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime.
+    pub fn set(&mut self, streams: &BTreeMap<StreamKey, Schedule>) {
+        self.running.retain(|key, _| streams.contains_key(key));
+        for (key, schedule) in streams {
+            if let Some(running) = self.running.get(key) {
+                running.reschedule(*schedule);
+            } else {
+                let phase = key.phase(&self.edge);
+                let running = Running::start(key.clone(), *schedule, phase, self.samples.clone());
+                self.running.insert(key.clone(), running);
+            }
+        }
+    }
+}
+
+/// A stream's task, which ends with this.
+struct Running {
+    schedule: watch::Sender<Schedule>,
+    task: AbortHandle,
+}
+
+impl Running {
+    fn start(
+        key: StreamKey,
+        schedule: Schedule,
+        phase: f64,
+        samples: mpsc::Sender<(StreamKey, Sample)>,
+    ) -> Self {
+        let (schedule, changes) = watch::channel(schedule);
+        let task = task::spawn(run(key, phase, changes, samples)).abort_handle();
+        Self { schedule, task }
+    }
+
+    fn reschedule(&self, schedule: Schedule) {
+        self.schedule.send_if_modified(|current| {
+            let next = Schedule {
+                hasty: current.hasty,
+                ..schedule
+            };
+            let changed = next != *current;
+            *current = next;
+            changed
+        });
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// Probes until the receiver of the samples is gone.
+///
+/// A hasty probe does not wait for the one before, which may take its whole timeout; so several can
+/// be under way, but never more than the hasty ones. A probe that is late for any reason is not
+/// made up for: the next one comes a full gap after it.
+async fn run(
+    key: StreamKey,
+    phase: f64,
+    mut changes: watch::Receiver<Schedule>,
+    samples: mpsc::Sender<(StreamKey, Sample)>,
+) {
+    let mut schedule = *changes.borrow_and_update();
+    let mut under_way = FuturesUnordered::new();
+    let mut sent = 0_usize;
+    let next = sleep(schedule.gap(sent, phase));
+    pin!(next);
+    loop {
+        select! {
+            () = &mut next, if under_way.len() < schedule.hasty.max(1) => {
+                under_way.push(sample(&key, schedule.timeout, &samples));
+                sent = sent.saturating_add(1);
+                next.set(sleep(schedule.gap(sent, phase)));
+            }
+            Some(delivered) = under_way.next() => {
+                if delivered.is_err() {
+                    return;
+                }
+            }
+            Ok(()) = changes.changed() => {
+                let changed = *changes.borrow_and_update();
+                if changed.interval != schedule.interval {
+                    // Spread over the new interval, or all streams of a reload would move in step.
+                    let sooner = sleep(changed.interval.mul_f64(phase));
+                    if sooner.deadline() < next.deadline() {
+                        next.set(sooner);
+                    }
+                }
+                schedule = changed;
+            }
+        }
+    }
+}
+
+/// One probe, and the delivery of its sample.
+async fn sample(
+    key: &StreamKey,
+    timeout: Duration,
+    samples: &mpsc::Sender<(StreamKey, Sample)>,
+) -> Result<(), mpsc::error::SendError<(StreamKey, Sample)>> {
+    let sample = probe(key, timeout).await;
+    samples.send((key.clone(), sample)).await
+}

@@ -1,0 +1,243 @@
+use std::path::PathBuf;
+
+use super::*;
+use crate::{
+    model::{
+        AllDown, Edge, Forward, Group, HttpProbe, Member, Method, Priority, Stage, StatusRange,
+        Weight, XdpMode,
+    },
+    probe::vector,
+};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn name(text: &str) -> Name {
+    text.parse().unwrap()
+}
+
+fn seconds(interval: u64, timeout: u64) -> Probe {
+    Probe {
+        kind: ProbeKind::Http(HttpProbe {
+            method: Method::Head,
+            path: "/".to_owned(),
+            host: None,
+            headers: Vec::new(),
+            expect: vec![StatusRange::new(200, 200).unwrap()],
+        }),
+        port: 80,
+        interval: SECOND * u32::try_from(interval).unwrap(),
+        timeout: SECOND * u32::try_from(timeout).unwrap(),
+    }
+}
+
+fn group(name_: &str, members: &[&str], probe: Option<Probe>, health: (i64, i64)) -> Group {
+    Group {
+        name: name(name_),
+        stages: vec![Stage::Available(AllDown::RoundRobin), Stage::Weight],
+        members: (members.iter())
+            .map(|backend| Member {
+                backend: name(backend),
+                enabled: true,
+                priority: Priority::DEFAULT,
+                weight: Weight::DEFAULT,
+            })
+            .collect(),
+        probe,
+        health: HealthRule::new(health.0, health.1).unwrap(),
+    }
+}
+
+/// A model with the backends `a` (10.0.0.1), `b` (10.0.0.2) and `a2`, a second name for `a`.
+fn model(groups: impl IntoIterator<Item = Group>) -> Model {
+    let backends = [("a", 1), ("a2", 1), ("b", 2)].map(|(text, host)| {
+        let backend = Backend {
+            name: name(text),
+            address: [10, 0, 0, host].into(),
+            forward: Forward::L2Dsr,
+        };
+        (backend.name.clone(), backend)
+    });
+    Model {
+        edge: Edge {
+            name: name("fra-1"),
+            interface: "eth0".to_owned(),
+            xdp_mode: XdpMode::Auto,
+            ring_key: String::new(),
+            packet_log: false,
+            pin_dir: PathBuf::new(),
+            state_dir: PathBuf::new(),
+            control: PathBuf::new(),
+            startup_grace: 10 * SECOND,
+            flow_entries: 64,
+            ring_slots: 0,
+            insert_limit: 0,
+        },
+        backends: backends.into(),
+        groups: groups.into_iter().map(|g| (g.name.clone(), g)).collect(),
+        services: BTreeMap::new(),
+    }
+}
+
+fn all(model: &Model) -> BTreeMap<StreamKey, Schedule> {
+    streams(model, |_, _| true)
+}
+
+#[test]
+fn t181_one_endpoint_in_two_groups_has_one_stream_at_the_lowest_interval() {
+    let streams = all(&model([
+        group("g1", &["a"], Some(seconds(30, 5)), (5, 3)),
+        group("g2", &["a"], Some(seconds(10, 5)), (4, 2)),
+    ]));
+    let intervals: Vec<_> = streams
+        .values()
+        .map(|s| s.interval.as_secs().to_string())
+        .collect();
+    assert_eq!(intervals, [vector("T181", "expected")]);
+}
+
+#[test]
+fn a_shared_stream_has_the_smallest_timeout_and_the_longest_haste() {
+    for groups in [["g1", "g2"], ["g2", "g1"]] {
+        let [first, second] = groups;
+        let streams = all(&model([
+            group(first, &["a"], Some(seconds(30, 4)), (5, 3)),
+            group(second, &["a2"], Some(seconds(10, 7)), (4, 2)),
+        ]));
+        let schedule = Schedule {
+            interval: 10 * SECOND,
+            timeout: 4 * SECOND,
+            hasty: 5,
+        };
+        assert_eq!(streams.into_values().collect::<Vec<_>>(), [schedule]);
+    }
+}
+
+#[test]
+fn what_differs_in_any_part_of_the_key_has_its_own_stream() {
+    let mut probes = vec![seconds(10, 5); 7];
+    probes[1].port = 81;
+    let changes: [fn(&mut HttpProbe); 5] = [
+        |http| http.host = Some("a.example".to_owned()),
+        |http| http.method = Method::Get,
+        |http| http.path = "/other".to_owned(),
+        |http| http.headers = vec![("User-Agent".to_owned(), "x".to_owned())],
+        |http| http.expect = vec![StatusRange::new(200, 299).unwrap()],
+    ];
+    for (probe, change) in probes[2..].iter_mut().zip(changes) {
+        let ProbeKind::Http(http) = &mut probe.kind;
+        change(http);
+    }
+    let groups = (probes.into_iter().enumerate())
+        .map(|(i, probe)| group(&format!("g{i}"), &["a", "b"], Some(probe), (4, 2)));
+    assert_eq!(all(&model(groups)).len(), 14);
+}
+
+#[test]
+fn what_is_disabled_or_has_no_probe_is_not_probed() {
+    let mut disabled = group("g1", &["a", "b"], Some(seconds(30, 5)), (4, 2));
+    disabled.members[0].enabled = false;
+    let unprobed = group("g2", &["a", "b"], None, (4, 2));
+    let model = model([disabled, unprobed]);
+    let addresses: Vec<_> = all(&model).into_keys().map(|key| key.address).collect();
+    assert_eq!(addresses, [IpAddr::from([10, 0, 0, 2])]);
+    assert!(streams(&model, |_, backend| backend.as_str() != "b").is_empty());
+}
+
+#[test]
+fn a_group_whose_member_is_not_probed_has_no_say_in_the_schedule() {
+    let model = model([
+        group("g1", &["a"], Some(seconds(30, 5)), (4, 2)),
+        group("g2", &["a"], Some(seconds(10, 2)), (9, 9)),
+    ]);
+    let streams = streams(&model, |group, _| group.as_str() != "g2");
+    let schedules: Vec<_> = streams.into_values().collect();
+    assert_eq!(schedules.len(), 1);
+    assert_eq!(
+        (schedules[0].interval, schedules[0].hasty),
+        (30 * SECOND, 3)
+    );
+}
+
+#[test]
+fn haste_lasts_until_every_outcome_is_decided() {
+    for (window, required) in [(1, 1), (4, 1), (4, 2), (4, 3), (5, 3), (6, 6)] {
+        let rule = HealthRule::new(window, required).unwrap();
+        let enough = enough_to_decide(rule);
+        let decided = |samples: usize, history: u32| {
+            let mut window = crate::probe::Window::new(rule);
+            (0..samples).for_each(|bit| window.record(history >> bit & 1 == 1));
+            window.decided()
+        };
+        let histories = 1 << enough;
+        assert!(
+            (0..histories).all(|history| decided(enough, history)),
+            "{rule:?}"
+        );
+        assert!(
+            (0..histories).any(|history| !decided(enough - 1, history)),
+            "{rule:?}"
+        );
+    }
+}
+
+#[test]
+fn hasty_probes_are_a_second_apart_and_then_come_at_the_interval() {
+    let schedule = Schedule {
+        interval: 30 * SECOND,
+        timeout: 5 * SECOND,
+        hasty: 3,
+    };
+    let gaps = |phase| [0, 1, 2, 3, 4, 1_000].map(|sent| schedule.gap(sent, phase).as_millis());
+    assert_eq!(gaps(0.0), [0, 1_000, 1_000, 1_000, 30_000, 30_000]);
+    assert_eq!(gaps(0.5), [500, 1_000, 1_000, 15_500, 30_000, 30_000]);
+}
+
+#[test]
+fn an_interval_under_a_second_is_kept_from_the_first_probe() {
+    let schedule = Schedule {
+        interval: SECOND / 4,
+        timeout: SECOND / 4,
+        hasty: 3,
+    };
+    let gaps = [0, 1, 2, 3, 4].map(|sent| schedule.gap(sent, 0.5).as_millis());
+    assert_eq!(gaps, [125, 250, 250, 250, 250]);
+}
+
+#[test]
+fn without_haste_the_first_probe_comes_within_the_interval() {
+    let schedule = Schedule {
+        interval: 30 * SECOND,
+        timeout: 5 * SECOND,
+        hasty: 0,
+    };
+    let gaps = [0, 1, 2].map(|sent| schedule.gap(sent, 0.5).as_secs());
+    assert_eq!(gaps, [15, 30, 30]);
+    let longest = Schedule {
+        interval: Duration::MAX,
+        ..schedule
+    };
+    assert!(longest.gap(0, 1.0_f64.next_down()) <= Duration::MAX);
+}
+
+#[test]
+fn phases_differ_between_edges_and_spread_over_the_interval() {
+    let backend = |host: u16| Backend {
+        name: name("x"),
+        address: [10, 0, (host >> 8) as u8, host as u8].into(),
+        forward: Forward::L2Dsr,
+    };
+    let (fra, ams) = (name("fra-1"), name("ams-1"));
+    let keys = (0..10_000).map(|host| stream_key(&backend(host), &seconds(30, 5)));
+    let mut tenths = [0; 10];
+    for key in keys {
+        let phase = key.phase(&fra);
+        assert!((0.0..1.0).contains(&phase));
+        assert_eq!(phase, key.phase(&fra));
+        assert_ne!(phase, key.phase(&ams));
+        tenths[(phase * 10.0) as usize] += 1;
+    }
+    assert!(
+        tenths.iter().all(|n| (850..1_150).contains(n)),
+        "{tenths:?}"
+    );
+}
