@@ -1,0 +1,161 @@
+//! Readers of single values. Each takes a TOML value and says what is wrong with it, if anything.
+
+use std::{net::Ipv4Addr, ops::RangeInclusive, path::PathBuf, time::Duration};
+
+use toml::Value;
+
+use super::problem::Wrong;
+use crate::model::Name;
+
+/// A string. `wanted` says what it should be.
+pub(super) fn text<'v>(value: &'v Value, wanted: &str) -> Result<&'v str, Wrong> {
+    value.as_str().ok_or_else(|| kind(value, wanted))
+}
+
+/// `true` or `false`.
+pub(super) fn truth(value: &Value) -> Result<bool, Wrong> {
+    value.as_bool().ok_or_else(|| kind(value, "true or false"))
+}
+
+/// An integer. `wanted` says which.
+pub(super) fn integer(value: &Value, wanted: &str) -> Result<i64, Wrong> {
+    value.as_integer().ok_or_else(|| kind(value, wanted))
+}
+
+/// An integer in `range`.
+pub(super) fn within<T>(range: RangeInclusive<T>) -> impl Fn(&Value) -> Result<T, Wrong>
+where
+    T: TryFrom<i64> + PartialOrd + std::fmt::Display,
+{
+    move |value| {
+        let wanted = format!("{} to {}", range.start(), range.end());
+        let number = integer(value, &wanted)?;
+        T::try_from(number)
+            .ok()
+            .filter(|number| range.contains(number))
+            .ok_or_else(|| out_of_range(number, &wanted))
+    }
+}
+
+/// A TCP or UDP port.
+pub(super) fn port(value: &Value) -> Result<u16, Wrong> {
+    within(1..=u16::MAX)(value)
+}
+
+/// A word of a fixed list, and what stands for it.
+pub(super) fn one_of<T: Copy>(words: &[(&str, T)]) -> impl Fn(&Value) -> Result<T, Wrong> {
+    move |value| {
+        let list: Vec<_> = words.iter().map(|(word, _)| shown(word)).collect();
+        let wanted = list.join(" or ");
+        let text = text(value, &wanted)?;
+        let known = words.iter().find(|(word, _)| *word == text);
+        known
+            .map(|(_, meaning)| *meaning)
+            .ok_or_else(|| Wrong::new(format!("{} is unknown", shown(text)), format!("use {wanted}")))
+    }
+}
+
+/// A [`Name`].
+pub(super) fn name(value: &Value) -> Result<Name, Wrong> {
+    name_of(text(value, NAME)?)
+}
+
+/// `text` as a [`Name`].
+pub(super) fn name_of(text: &str) -> Result<Name, Wrong> {
+    text.parse()
+        .map_err(|error| Wrong::new(format!("{} is no name", shown(text)), format!("{error}")))
+}
+
+const NAME: &str = "a name of 1 to 63 letters, digits, `.`, `_` or `-`";
+
+/// An IPv4 address that can be one host's own and seen by others.
+pub(super) fn address(value: &Value) -> Result<Ipv4Addr, Wrong> {
+    const WANTED: &str = "an IPv4 address like \"192.0.2.1\"";
+    let text = text(value, WANTED)?;
+    let mend = format!("use {WANTED}");
+    if text.parse::<std::net::Ipv6Addr>().is_ok() {
+        return Err(Wrong::new("IPv6 is not there yet", mend));
+    }
+    let Ok(address) = text.parse::<Ipv4Addr>() else {
+        return Err(Wrong::new(format!("{} is no IP address", shown(text)), mend));
+    };
+    let what = match address {
+        _ if address.is_unspecified() => "the unspecified address",
+        _ if address.is_multicast() => "a multicast address",
+        _ if address.is_broadcast() => "the broadcast address",
+        _ if address.is_loopback() => "a loopback address",
+        _ => return Ok(address),
+    };
+    Err(Wrong::new(
+        format!("{address} is {what}"),
+        "use the address of one host",
+    ))
+}
+
+/// A duration in `range`, written with its unit.
+pub(super) fn duration(range: RangeInclusive<Duration>) -> impl Fn(&Value) -> Result<Duration, Wrong> {
+    // A sum next to 2^64 seconds makes humantime panic; it takes more letters than this.
+    const LONGEST: usize = 20;
+    const MEND: &str = "use a number with a unit, like \"10s\" or \"250ms\"";
+    move |value| {
+        let text = match value {
+            Value::Integer(_) | Value::Float(_) => {
+                return Err(Wrong::new(format!("{value} has no unit"), MEND));
+            }
+            _ => text(value, MEND.trim_start_matches("use "))?,
+        };
+        let short = Some(text).filter(|text| text.len() <= LONGEST);
+        let Some(duration) = short.and_then(|text| humantime::parse_duration(text).ok()) else {
+            return Err(Wrong::new(format!("{} is no duration", shown(text)), MEND));
+        };
+        if range.contains(&duration) {
+            return Ok(duration);
+        }
+        let [low, high] = [range.start(), range.end()].map(|end| humantime::format_duration(*end));
+        Err(out_of_range(text, &format!("{low} to {high}")))
+    }
+}
+
+/// An absolute path.
+pub(super) fn path(value: &Value) -> Result<PathBuf, Wrong> {
+    let text = text(value, "a path that begins with `/`")?;
+    if text.starts_with('/') && !text.contains(char::is_control) {
+        Ok(text.into())
+    } else {
+        Err(Wrong::new(
+            format!("{} is no absolute path", shown(text)),
+            "use a path that begins with `/`",
+        ))
+    }
+}
+
+/// A number beyond what is allowed.
+pub(super) fn out_of_range(given: impl std::fmt::Display, wanted: &str) -> Wrong {
+    Wrong::new(
+        format!("{given} is out of range"),
+        format!("use {wanted}"),
+    )
+}
+
+/// A value of another type than the one that is wanted.
+pub(super) fn kind(value: &Value, wanted: &str) -> Wrong {
+    let message = match value {
+        Value::Array(_) => "is an array".to_owned(),
+        Value::Table(_) => "is a table".to_owned(),
+        Value::Boolean(truth) => format!("{truth} is a boolean"),
+        Value::Datetime(date) => format!("{date} is a date"),
+        Value::Float(number) => format!("{number:?} is a float"),
+        Value::Integer(number) => format!("{number} is an integer"),
+        Value::String(text) => format!("{} is a string", shown(text)),
+    };
+    Wrong::new(message, format!("use {wanted}"))
+}
+
+/// `text` in quotes, safe to print, cut where it is long.
+pub(super) fn shown(text: &str) -> String {
+    const LONGEST: usize = 80;
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{:?}..", &text[..end]),
+        None => format!("{text:?}"),
+    }
+}

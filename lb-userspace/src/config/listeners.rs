@@ -1,0 +1,176 @@
+use std::{
+    collections::BTreeSet,
+    fs, io,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+};
+
+use lb_common::Protocol;
+
+use super::problem::{Problem, Wrong};
+use crate::model::Model;
+
+/// State of a listening socket in `/proc/net/tcp` (`TCP_LISTEN`).
+const LISTEN: &str = "0A";
+
+/// What listens for TCP connections in the network namespace of this thread.
+///
+/// # Errors
+/// When `/proc` can not be read.
+pub fn local_listeners() -> io::Result<Vec<SocketAddr>> {
+    let mut listeners = parse(&fs::read_to_string("/proc/thread-self/net/tcp")?);
+    match fs::read_to_string("/proc/thread-self/net/tcp6") {
+        Ok(table) => listeners.extend(parse(&table)),
+        // The kernel has no IPv6.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    Ok(listeners)
+}
+
+/// The addresses of all interfaces in the network namespace of this thread.
+///
+/// # Errors
+/// When the kernel does not tell.
+pub fn local_addresses() -> io::Result<BTreeSet<IpAddr>> {
+    let address = |interface: nix::ifaddrs::InterfaceAddress| {
+        let address = interface.address?;
+        let v4 = address.as_sockaddr_in().map(|v4| IpAddr::V4(v4.ip()));
+        v4.or_else(|| Some(IpAddr::V6(address.as_sockaddr_in6()?.ip())))
+    };
+    Ok(nix::ifaddrs::getifaddrs()?.filter_map(address).collect())
+}
+
+/// A warning for each service whose clients may mean a listener of the edge itself: they reach the
+/// backends instead. A listener on all addresses is meant only by an address in `local`.
+pub fn warnings_for_listeners(
+    model: &Model,
+    listeners: &[SocketAddr],
+    local: &BTreeSet<IpAddr>,
+) -> Vec<Problem> {
+    let services = model.services.values();
+    let warning = |service: &crate::model::Service| {
+        let address = IpAddr::V4(service.address);
+        let listener = listeners.iter().find(|listener| {
+            let all = listener.ip().is_unspecified() && local.contains(&address);
+            listener.port() == service.port && (listener.ip() == address || all)
+        })?;
+        let message = format!(
+            "{address} port {} is also served on this host, by a listener on {listener}",
+            service.port
+        );
+        let mend = "stop that listener or use another port: its clients reach the backends now";
+        Some(Wrong::new(message, mend).at(format!("service \"{}\"", service.name)))
+    };
+    services
+        .filter(|service| service.protocol == Protocol::TCP)
+        .filter_map(warning)
+        .collect()
+}
+
+/// The listening sockets in a table of the format of `/proc/net/tcp` or `tcp6` (proc_pid_net(5)).
+fn parse(table: &str) -> Vec<SocketAddr> {
+    let listener = |line: &str| {
+        let mut fields = line.split_ascii_whitespace().skip(1);
+        let (local, _remote, state) = (fields.next()?, fields.next()?, fields.next()?);
+        let (address, port) = local.split_once(':')?;
+        let port = u16::from_str_radix(port, 16).ok()?;
+        (state == LISTEN).then_some(SocketAddr::new(parse_address(address)?, port))
+    };
+    table.lines().skip(1).filter_map(listener).collect()
+}
+
+/// Words of an address in network order, each printed as if it were a number of this machine.
+fn parse_address(hex: &str) -> Option<IpAddr> {
+    let word = |i: usize| {
+        let digits = hex.get(8 * i..8 * (i + 1))?;
+        Some(u32::from_str_radix(digits, 16).ok()?.to_ne_bytes())
+    };
+    match hex.len() {
+        8 => Some(Ipv4Addr::from(word(0)?).into()),
+        32 => {
+            let words = [word(0)?, word(1)?, word(2)?, word(3)?];
+            let octets: [u8; 16] = words.concat().try_into().ok()?;
+            Some(Ipv6Addr::from(octets).to_canonical())
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+    use crate::config;
+
+    const SERVICE: &str = r#"
+        edge = { name = "e", interfaces = ["eth0"] }
+        backend = [{ name = "a", address = "10.0.0.1" }]
+        group = [{ name = "g", member = [{ backend = "a" }], probe = { kind = "none" } }]
+        service = [{ name = "web", address = "203.0.113.10", port = 443, protocol = "tcp", group = "g" }]
+    "#;
+
+    fn warned(listener: &str, local: &[&str]) -> bool {
+        let model = config::parse(SERVICE).unwrap().model;
+        let local = local.iter().map(|ip| ip.parse().unwrap()).collect();
+        let warnings = warnings_for_listeners(&model, &[listener.parse().unwrap()], &local);
+        !warnings.is_empty()
+    }
+
+    #[test]
+    fn only_a_listener_that_the_service_s_clients_would_reach_is_warned_of() {
+        assert!(warned("203.0.113.10:443", &[]));
+        assert!(!warned("203.0.113.10:80", &[]));
+        assert!(!warned("203.0.113.11:443", &["203.0.113.10"]));
+        assert!(!warned("0.0.0.0:443", &["203.0.113.11"]));
+        assert!(warned("0.0.0.0:443", &["203.0.113.11", "203.0.113.10"]));
+        assert!(warned("[::]:443", &["203.0.113.10"]));
+        assert!(!warned("[::]:80", &["203.0.113.10"]));
+    }
+
+    #[test]
+    fn the_warning_names_the_service_and_the_listener() {
+        let model = config::parse(SERVICE).unwrap().model;
+        let listener = "203.0.113.10:443".parse().unwrap();
+        let warnings = warnings_for_listeners(&model, &[listener], &BTreeSet::new());
+        assert_eq!(
+            warnings[0].to_string(),
+            "service \"web\": 203.0.113.10 port 443 is also served on this host, by a listener on \
+             203.0.113.10:443; stop that listener or use another port: its clients reach the \
+             backends now"
+        );
+    }
+
+    #[test]
+    fn listeners_of_this_host_are_found() {
+        for address in ["127.0.0.1:0", "[::ffff:127.0.0.1]:0", "0.0.0.0:0"] {
+            // A host without IPv6 has none of the second.
+            let Ok(socket) = TcpListener::bind(address) else {
+                continue;
+            };
+            let bound = socket.local_addr().unwrap();
+            let expected = SocketAddr::new(bound.ip().to_canonical(), bound.port());
+            assert!(local_listeners().unwrap().contains(&expected), "{expected}");
+        }
+        assert!(
+            local_addresses()
+                .unwrap()
+                .contains(&Ipv4Addr::LOCALHOST.into())
+        );
+    }
+
+    #[test]
+    fn a_connection_or_a_damaged_line_is_no_listener() {
+        let table = "  sl  local_address rem_address   st tx_queue\n\
+             0: 0100007F:1F90 00000000:0000 0A 00000000\n\
+             1: 0100007F:1F91 0100007F:0050 01 00000000\n\
+             2: 0100007F1F90 00000000:0000 0A\n\
+             3: 0100:1F90 00000000:0000 0A\n\
+             4: 0100007F:1F900 00000000:0000 0A\n\
+             5: ä100007:1F90 00000000:0000 0A\n\
+             6:\n\n";
+        let expected = SocketAddr::from((Ipv4Addr::from(0x0100_007f_u32.to_ne_bytes()), 0x1f90));
+        assert_eq!(parse(table), [expected]);
+        assert_eq!(parse(""), []);
+    }
+}

@@ -1,0 +1,207 @@
+use std::{collections::BTreeSet, time::Duration};
+
+use toml::Value;
+
+use super::{
+    leaf::{self, shown, within},
+    problem::Wrong,
+    raw::Table,
+};
+use crate::model::{
+    HealthRule, HttpProbe, Method, Probe, ProbeKind, StatusRange,
+};
+
+const USER_AGENT: &str = "Waggle Health Probe";
+/// Most ranges of status codes (D25).
+const MOST_RANGES: usize = 8;
+
+const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Http,
+    None,
+}
+
+/// Reads a group's `probe`. `ports` are those of the group's services, if they are known.
+pub(super) fn read(
+    probe: &mut Table<'_>,
+    ports: Option<&BTreeSet<u16>>,
+) -> Option<(Option<Probe>, HealthRule)> {
+    let kinds = [("http", Kind::Http), ("none", Kind::None)];
+    let http = match probe.required("kind", "\"http\"", leaf::one_of(&kinds)) {
+        Some(Kind::None) => return Some((None, HealthRule::DEFAULT)),
+        // Without a kind the other keys are checked as those of the most common one.
+        Some(Kind::Http) | None => http(probe),
+    };
+    let port = port(probe, ports);
+    let intervals = leaf::duration(Duration::from_millis(100)..=LONGEST);
+    let interval = probe.bound("interval", Duration::from_secs(30), LONGEST, intervals);
+    let timeout = timeout(probe, interval);
+    let health = probe.table("health", health).unwrap_or(HealthRule::DEFAULT);
+    let probe = Probe {
+        kind: ProbeKind::Http(http),
+        port: port?,
+        interval,
+        timeout,
+    };
+    Some((Some(probe), health))
+}
+
+fn http(probe: &mut Table<'_>) -> HttpProbe {
+    let methods = [("HEAD", Method::Head), ("GET", Method::Get)];
+    let method = probe.or("method", Method::Head, leaf::one_of(&methods));
+    let path = probe.or("path", "/".to_owned(), target);
+    let host = probe.optional("host", host);
+    let user_agent = probe.or("user_agent", USER_AGENT.to_owned(), header_value);
+    let mut headers = vec![("User-Agent".to_owned(), user_agent)];
+    headers.extend(further_headers(probe));
+    HttpProbe {
+        method,
+        path,
+        host,
+        headers,
+        expect: expect(probe),
+    }
+}
+
+fn port(probe: &mut Table<'_>, ports: Option<&BTreeSet<u16>>) -> Option<u16> {
+    if probe.has("port") {
+        return probe.optional("port", leaf::port);
+    }
+    let ports = ports?;
+    let message = match ports.len() {
+        0 => "is missing, and no service with a port uses this group".to_owned(),
+        1 => return ports.first().copied(),
+        _ => {
+            let list: Vec<String> = ports.iter().map(u16::to_string).collect();
+            format!("is missing, and the group's services have several: {}", list.join(", "))
+        }
+    };
+    let mend = format!("add `port = {}`", ports.first().unwrap_or(&80));
+    probe.wrong("port", Wrong::new(message, mend));
+    None
+}
+
+/// At most the interval; that is also the default where it is below 5 s.
+fn timeout(probe: &mut Table<'_>, interval: Duration) -> Duration {
+    let default = interval.min(Duration::from_secs(5));
+    probe.or("timeout", default, |value| {
+        let timeout = leaf::duration(Duration::from_millis(1)..=LONGEST)(value)?;
+        if timeout <= interval {
+            return Ok(timeout);
+        }
+        let [timeout, interval] = [timeout, interval].map(humantime::format_duration);
+        Err(Wrong::new(
+            format!("{timeout} is longer than the interval"),
+            format!("use at most {interval}"),
+        ))
+    })
+}
+
+/// `required` is at most `window`; that is also its default where the window is below 2.
+fn health(health: &mut Table<'_>) -> Option<HealthRule> {
+    let [window, required] = [HealthRule::DEFAULT.window(), HealthRule::DEFAULT.required()];
+    let most = usize::from(HealthRule::MAX_WINDOW);
+    let window = health.bound("window", window, most, within(1..=most));
+    let required = health.or("required", required.min(window), within(1..=window));
+    HealthRule::new(i64::try_from(window).ok()?, i64::try_from(required).ok()?).ok()
+}
+
+/// A request target in origin form (RFC 9112, 3.2.1): an absolute path, and maybe a query.
+fn target(value: &Value) -> Result<String, Wrong> {
+    let text = leaf::text(value, "a path like \"/healthz\"")?;
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/?:@-._~!$&'()*+,;=%".contains(c);
+    let mut escapes = text.split('%').skip(1);
+    let escaped = escapes.all(|rest| {
+        rest.len() >= 2 && rest.bytes().take(2).all(|byte| byte.is_ascii_hexdigit())
+    });
+    if text.starts_with('/') && text.chars().all(plain) && escaped {
+        return Ok(text.to_owned());
+    }
+    Err(Wrong::new(
+        format!("{} is no path for a request", shown(text)),
+        "begin with `/`, and write any letter that a URL can not hold as `%` and two hex digits",
+    ))
+}
+
+/// A Host header: a name or address, maybe with a port.
+fn host(value: &Value) -> Result<String, Wrong> {
+    let text = leaf::text(value, "a host name like \"www.example.com\"")?;
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-._~:[]".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        return Ok(text.to_owned());
+    }
+    Err(Wrong::new(
+        format!("{} is no host", shown(text)),
+        "use a name or an address, with `:` and a port where it is not the usual one",
+    ))
+}
+
+/// The headers that the operator adds.
+fn further_headers(probe: &mut Table<'_>) -> Vec<(String, String)> {
+    probe.map("headers", header_name, header_value)
+}
+
+/// A field name (RFC 9110, 5.1) that no other setting and no part of HTTP/1.1 itself fills in.
+fn header_name(name: &str) -> Result<String, Wrong> {
+    let token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
+    if name.is_empty() || !name.chars().all(token) {
+        return Err(Wrong::new(
+            "is no name of a header",
+            "use letters, digits and `-`",
+        ));
+    }
+    let mend = match name.to_ascii_lowercase().as_str() {
+        "host" => "use the key `host` of the probe",
+        "user-agent" => "use the key `user_agent` of the probe",
+        "connection" | "content-length" | "transfer-encoding" | "upgrade" => "leave it out",
+        _ => return Ok(name.to_owned()),
+    };
+    Err(Wrong::new("is set by the probe itself", mend))
+}
+
+/// A field value (RFC 9110, 5.5), ASCII only.
+fn header_value(value: &Value) -> Result<String, Wrong> {
+    const WANTED: &str = "printable ASCII without a space at either end";
+    let text = leaf::text(value, "a string")?;
+    let plain = |c: char| c.is_ascii_graphic() || c == ' ';
+    if !text.is_empty() && text.chars().all(plain) && text.trim() == text {
+        return Ok(text.to_owned());
+    }
+    Err(Wrong::new(
+        format!("{} is no value of a header", shown(text)),
+        format!("use {WANTED}"),
+    ))
+}
+
+fn expect(probe: &mut Table<'_>) -> Vec<StatusRange> {
+    if !probe.has("expect") {
+        return StatusRange::new(200, 200).into_iter().collect();
+    }
+    probe.require("expect", "leave it out for \"200\", or list status codes");
+    let mut ranges = probe.list("expect", status_range).unwrap_or_default();
+    if ranges.len() > MOST_RANGES {
+        let message = format!("has {} ranges", ranges.len());
+        let mend = format!("use at most {MOST_RANGES}");
+        probe.wrong("expect", Wrong::new(message, mend));
+    }
+    // Probes that differ only in the order are one stream.
+    ranges.sort_unstable();
+    ranges.dedup();
+    ranges
+}
+
+fn status_range(value: &Value) -> Result<StatusRange, Wrong> {
+    const WANTED: &str = "\"200\" or \"200-299\", from 100 to 599";
+    let text = leaf::text(value, WANTED)?;
+    let (low, high) = text.split_once('-').unwrap_or((text, text));
+    let code = |digits: &str| {
+        let digits = Some(digits).filter(|d| d.bytes().all(|b| b.is_ascii_digit()))?;
+        digits.parse().ok()
+    };
+    code(low)
+        .zip(code(high))
+        .and_then(|(low, high)| StatusRange::new(low, high))
+        .ok_or_else(|| Wrong::new(format!("{} is no status code", shown(text)), format!("use {WANTED}")))
+}

@@ -1,0 +1,342 @@
+use std::collections::BTreeMap;
+
+use toml::Value;
+
+use super::{
+    leaf::{self, kind, shown},
+    problem::{Report, Wrong},
+    spelling::closest,
+};
+use crate::model::Name;
+
+/// A table of the file that is being read. It knows where it stands, reports what is wrong with
+/// what it is asked for, and at the end reports the keys that nobody asked for.
+///
+/// Reading goes on after a mistake, with a default or without the value: what comes out is thrown
+/// away then.
+pub(super) struct Table<'r> {
+    path: String,
+    entries: toml::Table,
+    asked: Vec<&'static str>,
+    report: &'r Report,
+}
+
+/// A value and where it stands.
+#[derive(Debug)]
+pub(super) struct Found<T> {
+    pub(super) path: String,
+    pub(super) value: T,
+}
+
+/// Reads a whole text with `read`.
+pub(super) fn document<T>(
+    text: &str,
+    report: &Report,
+    read: impl FnOnce(&mut Table<'_>) -> Option<T>,
+) -> Option<T> {
+    match text.parse::<toml::Table>() {
+        Ok(entries) => Table::new(String::new(), entries, report).read(read),
+        Err(error) => {
+            let place = position(text, error.span().map_or(0, |span| span.start));
+            let wrong = Wrong::new(
+                one_line(error.message()),
+                "mend it to have the rest of the file checked",
+            );
+            report.add(place, wrong);
+            None
+        }
+    }
+}
+
+impl<'r> Table<'r> {
+    fn new(path: String, entries: toml::Table, report: &'r Report) -> Self {
+        Self {
+            path,
+            entries,
+            asked: Vec::new(),
+            report,
+        }
+    }
+
+    /// Reports something wrong with `key`, or with the place where it should be.
+    pub(super) fn wrong(&self, key: &str, wrong: Wrong) {
+        self.report.add(self.at(key), wrong);
+    }
+
+    /// Reports something wrong at a place that was found earlier.
+    pub(super) fn wrong_at(&self, path: String, wrong: Wrong) {
+        self.report.add(path, wrong);
+    }
+
+    /// How many tables the list `key` has, before it is read.
+    pub(super) fn length(&self, key: &str) -> usize {
+        let list = self.entries.get(key).and_then(Value::as_array);
+        list.map_or(0, Vec::len)
+    }
+
+    /// Reports `key` unless it is there and not an empty list.
+    pub(super) fn require(&self, key: &str, mend: &str) {
+        match self.entries.get(key) {
+            None => self.wrong(key, Wrong::new("is missing", mend)),
+            Some(Value::Array(list)) if list.is_empty() => {
+                self.wrong(key, Wrong::new("is empty", mend));
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// The value of `key`. `example` is shown when it is missing.
+    pub(super) fn required<T>(
+        &mut self,
+        key: &'static str,
+        example: &str,
+        read: impl FnOnce(&Value) -> Result<T, Wrong>,
+    ) -> Option<T> {
+        self.require(key, &format!("add `{key} = {example}`"));
+        self.optional(key, read)
+    }
+
+    /// The value of `key`, or `default`.
+    pub(super) fn or<T>(
+        &mut self,
+        key: &'static str,
+        default: T,
+        read: impl FnOnce(&Value) -> Result<T, Wrong>,
+    ) -> T {
+        self.optional(key, read).unwrap_or(default)
+    }
+
+    /// The value of `key`, or `default`; where it has a mistake `most`, so that what it bounds is
+    /// not reported as well.
+    pub(super) fn bound<T>(
+        &mut self,
+        key: &'static str,
+        default: T,
+        most: T,
+        read: impl FnOnce(&Value) -> Result<T, Wrong>,
+    ) -> T {
+        let absent = if self.has(key) { most } else { default };
+        self.or(key, absent, read)
+    }
+
+    /// Whether `key` is there and was not read yet.
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.entries.contains_key(key)
+    }
+
+    /// The value of `key`, if it is there.
+    pub(super) fn optional<T>(
+        &mut self,
+        key: &'static str,
+        read: impl FnOnce(&Value) -> Result<T, Wrong>,
+    ) -> Option<T> {
+        let value = self.take(key)?;
+        read(&value)
+            .map_err(|wrong| self.wrong(key, wrong))
+            .ok()
+    }
+
+    /// The values of the list `key`, if it is there.
+    pub(super) fn list<T>(
+        &mut self,
+        key: &'static str,
+        read: impl Fn(&Value) -> Result<T, Wrong>,
+    ) -> Option<Vec<T>> {
+        let values = self.elements(key, "a list, like `[\"..\"]`")?;
+        let read = |found: Found<Value>| match read(&found.value) {
+            Ok(value) => Some(value),
+            Err(wrong) => {
+                self.report.add(found.path, wrong);
+                None
+            }
+        };
+        Some(values.into_iter().filter_map(read).collect())
+    }
+
+    /// What `read` makes of the table `key`, if it is there.
+    pub(super) fn table<T>(
+        &mut self,
+        key: &'static str,
+        read: impl FnOnce(&mut Table<'_>) -> Option<T>,
+    ) -> Option<T> {
+        let value = self.take(key)?;
+        self.enter(self.at(key), value, read)
+    }
+
+    /// What `read` makes of each table in the list `key`.
+    pub(super) fn tables<T>(
+        &mut self,
+        key: &'static str,
+        mut read: impl FnMut(&mut Table<'_>) -> Option<T>,
+    ) -> Vec<Found<T>> {
+        let wanted = format!("a list of tables: `[[{key}]]` or `{key} = [{{ .. }}]`");
+        let mut tables = Vec::new();
+        for Found { path, value } in self.elements(key, &wanted).unwrap_or_default() {
+            if let Some(value) = self.enter(path.clone(), value, &mut read) {
+                tables.push(Found { path, value });
+            }
+        }
+        tables
+    }
+
+    /// The entries of the table `key`, whose keys the operator chooses.
+    pub(super) fn map<K, V>(
+        &mut self,
+        key: &'static str,
+        name: impl Fn(&str) -> Result<K, Wrong>,
+        read: impl Fn(&Value) -> Result<V, Wrong>,
+    ) -> Vec<(K, V)> {
+        let entries = self.table(key, |table| Some(std::mem::take(&mut table.entries)));
+        let path = self.at(key);
+        let pair = |(key, value): (String, Value)| {
+            let pair = name(&key).and_then(|name| Ok((name, read(&value)?)));
+            pair.map_err(|wrong| self.report.add(join(&path, &key), wrong))
+                .ok()
+        };
+        entries.into_iter().flatten().filter_map(pair).collect()
+    }
+
+    /// The names in the list of tables `key`, ahead of reading it: tables may name each other in
+    /// any order, and a table with a mistake still has a name.
+    pub(super) fn names(&self, key: &'static str) -> Names {
+        let list = self.entries.get(key).and_then(Value::as_array);
+        let mut places: BTreeMap<String, String> = BTreeMap::new();
+        for (i, table) in list.into_iter().flatten().enumerate() {
+            let Some(name) = table.get("name").and_then(Value::as_str) else {
+                continue;
+            };
+            let place = format!("{key}[{i}]");
+            if let Some(first) = places.get(name) {
+                let message = format!("{} is also the name of {first}", shown(name));
+                let wrong = Wrong::new(message, "give each its own name");
+                self.report.add(join(&place, "name"), wrong);
+            } else {
+                places.insert(name.to_owned(), place);
+            }
+        }
+        Names {
+            kind: key,
+            names: places.into_keys().collect(),
+        }
+    }
+
+    fn take(&mut self, key: &'static str) -> Option<Value> {
+        self.asked.push(key);
+        self.entries.remove(key)
+    }
+
+    fn elements(&mut self, key: &'static str, wanted: &str) -> Option<Vec<Found<Value>>> {
+        let path = self.at(key);
+        match self.take(key)? {
+            Value::Array(list) => {
+                let place = |(i, value)| Found {
+                    path: format!("{path}[{i}]"),
+                    value,
+                };
+                Some(list.into_iter().enumerate().map(place).collect())
+            }
+            other => {
+                self.report.add(path, kind(&other, wanted));
+                None
+            }
+        }
+    }
+
+    fn enter<T>(
+        &self,
+        path: String,
+        value: Value,
+        read: impl FnOnce(&mut Table<'_>) -> Option<T>,
+    ) -> Option<T> {
+        match value {
+            Value::Table(entries) => Table::new(path, entries, self.report).read(read),
+            other => {
+                self.report.add(path, kind(&other, "a table"));
+                None
+            }
+        }
+    }
+
+    fn read<T>(mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
+        let value = read(&mut self);
+        for key in self.entries.keys() {
+            let mend = match closest(key, self.asked.iter().copied()) {
+                Some(known) => format!("did you mean `{known}`?"),
+                None => format!("known here: {}", self.asked.join(", ")),
+            };
+            self.wrong(key, Wrong::new("unknown key", mend));
+        }
+        value
+    }
+
+    fn at(&self, key: &str) -> String {
+        join(&self.path, key)
+    }
+}
+
+/// The names that exist of one kind of table.
+pub(super) struct Names {
+    kind: &'static str,
+    names: Vec<String>,
+}
+
+impl Names {
+    pub(super) fn new<'n>(kind: &'static str, names: impl Iterator<Item = &'n Name>) -> Self {
+        let names = names.map(Name::to_string).collect();
+        Self { kind, names }
+    }
+
+    /// Reads a name that must exist.
+    pub(super) fn known(&self, value: &Value) -> Result<Name, Wrong> {
+        self.find(leaf::text(value, &format!("the name of a {}", self.kind))?)
+    }
+
+    /// `text`, if it is a name that exists.
+    pub(super) fn find(&self, text: &str) -> Result<Name, Wrong> {
+        let Self { kind, names } = self;
+        if names.iter().any(|name| name == text) {
+            return leaf::name_of(text);
+        }
+        let mend = match closest(text, names.iter().map(String::as_str)) {
+            Some(known) => format!("did you mean {}?", shown(known)),
+            None if names.is_empty() => format!("there is no {kind}"),
+            None => format!("known: {}", some_of(names)),
+        };
+        Err(Wrong::new(format!("no {kind} is named {}", shown(text)), mend))
+    }
+}
+
+fn some_of(names: &[String]) -> String {
+    const SHOWN: usize = 10;
+    let mut list: Vec<String> = names.iter().take(SHOWN).map(|name| shown(name)).collect();
+    if names.len() > SHOWN {
+        list.push(format!("and {} more", names.len() - SHOWN));
+    }
+    list.join(", ")
+}
+
+/// `key` below `path`; quoted where TOML would need it.
+fn join(path: &str, key: &str) -> String {
+    let bare = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    let key = if !key.is_empty() && key.chars().all(bare) {
+        key.to_owned()
+    } else {
+        shown(key)
+    };
+    if path.is_empty() {
+        key
+    } else {
+        format!("{path}.{key}")
+    }
+}
+
+fn position(text: &str, offset: usize) -> String {
+    let before = text.get(..offset).unwrap_or(text);
+    let line = before.matches('\n').count() + 1;
+    let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
+    format!("line {line}, column {column}")
+}
+
+fn one_line(message: &str) -> String {
+    message.split_whitespace().collect::<Vec<_>>().join(" ")
+}
