@@ -1,0 +1,136 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use lb_common::{Target, TargetState};
+
+use super::{DoesNotFit, Scope};
+use crate::{
+    dataplane::{Change, Tables},
+    table::{Image, TargetKey, TargetSpec, group_id},
+};
+
+pub(super) struct Plan<'a> {
+    /// The id of every member.
+    pub(super) ids: BTreeMap<&'a TargetKey, u16>,
+    /// To be done before rings name them.
+    pub(super) join: Vec<Change>,
+    /// To be done after no ring names them.
+    pub(super) leave: Vec<Change>,
+}
+
+pub(super) fn plan<'a>(
+    tables: &Tables,
+    image: &'a Image,
+    scope: &Scope<'_>,
+) -> Result<Plan<'a>, DoesNotFit> {
+    let known: BTreeMap<_, _> = tables
+        .targets()
+        .map(|(id, target)| ((target.group, target.identity), id))
+        .collect();
+    let mut free = free(tables);
+    let mut plan = Plan {
+        ids: BTreeMap::new(),
+        join: Vec::new(),
+        leave: Vec::new(),
+    };
+    for (key, spec) in &image.targets {
+        let group = group_id(&key.group);
+        if scope.untouched.contains(&group) {
+            continue;
+        }
+        let known = known.get(&(group, key.hash())).copied();
+        let id = known
+            .or_else(|| free.next())
+            .ok_or_else(|| too_many(tables, scope))?;
+        plan.ids.insert(key, id);
+        let old = tables.targets.get(&id);
+        let target = wanted(key, spec, old);
+        if old != Some(&target) {
+            let phase = match target.state.takes_new() || old.is_none() {
+                true => &mut plan.join,
+                false => &mut plan.leave,
+            };
+            phase.push(Change::SetTarget { id, target });
+        }
+    }
+    plan.leave.extend(bury(tables, scope));
+    Ok(plan)
+}
+
+/// Frees the ids of removed targets that no flow names any more.
+///
+/// `named` holds the ids that stand in live flow entries. An id that a packet may still find in a ring
+/// is not freed either: it could become a flow's a moment later.
+pub fn collect(tables: &Tables, image: &Image, named: &BTreeSet<u16>) -> Vec<Change> {
+    let scope = Scope::new(tables, image);
+    let visible = tables.visible_targets();
+    tables
+        .targets()
+        .filter(|(_, target)| target.state == GONE && scope.is_gone(target))
+        .map(|(id, _)| id)
+        .filter(|id| !named.contains(id) && !visible.contains(id))
+        .map(|id| Change::FreeTarget { id })
+        .collect()
+}
+
+/// The state of a target that was removed while flows may name it.
+const GONE: TargetState = TargetState(TargetState::DEAD);
+
+/// What was removed stays until no flow names it, but takes no new ones.
+fn bury(tables: &Tables, scope: &Scope<'_>) -> impl Iterator<Item = Change> {
+    tables
+        .targets()
+        .filter(|(_, target)| target.state != GONE && scope.is_gone(target))
+        .map(|(id, target)| Change::SetTarget {
+            id,
+            target: Target {
+                state: GONE,
+                ..*target
+            },
+        })
+}
+
+fn wanted(key: &TargetKey, spec: &TargetSpec, old: Option<&Target>) -> Target {
+    let takes_new = if spec.takes_new {
+        TargetState::TAKES_NEW
+    } else {
+        0
+    };
+    let dead = if spec.dead { TargetState::DEAD } else { 0 };
+    Target {
+        next_hop: spec.next_hop.map_or([0; 6], |mac| mac.0),
+        mtu: spec.mtu,
+        source: spec.source.0,
+        state: TargetState(takes_new | dead),
+        forward: key.identity.forward.mode(),
+        group: group_id(&key.group),
+        epoch: old.map_or(0, |old| old.epoch),
+        identity: key.hash(),
+        address: key.identity.address.into(),
+    }
+}
+
+fn free(tables: &Tables) -> impl Iterator<Item = u16> {
+    let ids = 1..u16::try_from(tables.capacity.targets).unwrap_or(u16::MAX);
+    ids.filter(|id| !tables.targets.contains_key(id))
+}
+
+fn too_many(tables: &Tables, scope: &Scope<'_>) -> DoesNotFit {
+    let size = tables.capacity.targets as usize - 1;
+    let untouched = |group: &u32| scope.untouched.contains(group);
+    let gone = tables
+        .targets
+        .values()
+        .filter(|target| scope.is_gone(target));
+    let standing = tables.targets.values().map(|target| target.group);
+    let members = scope.members.iter().map(|(group, _)| *group);
+    let needed = standing.filter(untouched).count() + members.filter(|g| !untouched(g)).count();
+    if needed <= size {
+        return DoesNotFit::NotYet {
+            map: "TARGETS",
+            needed: needed + gone.count(),
+            size,
+            when: "when flows to removed backends have ended",
+        };
+    }
+    DoesNotFit::Targets { needed, size }
+}

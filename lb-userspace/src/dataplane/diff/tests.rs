@@ -1,0 +1,603 @@
+use std::net::{IpAddr, Ipv4Addr};
+
+use lb_common::{CHUNK, Descriptor, Protocol, Service, port_bit};
+use proptest::prelude::*;
+
+use super::*;
+use crate::{
+    dataplane::{Capacity, pool::Extent},
+    model::{Forward, Identity, Mac},
+    table::{Ring, ServiceSpec, TargetKey, TargetSpec},
+};
+
+fn name(text: &str) -> Name {
+    text.parse().unwrap()
+}
+
+fn service_key(address: u8, port: u16) -> ServiceKey {
+    let address = IpAddr::from([203, 0, 113, address]);
+    ServiceKey::new(address.into(), port.to_be_bytes(), Protocol::TCP)
+}
+
+fn member(group: &str, backend: u8) -> TargetKey {
+    TargetKey {
+        group: name(group),
+        identity: Identity {
+            address: IpAddr::V4(Ipv4Addr::new(10, 0, 0, backend)),
+            forward: Forward::L2Dsr,
+            port: None,
+        },
+    }
+}
+
+fn live(mac: u8) -> TargetSpec {
+    TargetSpec {
+        next_hop: Some(Mac([2, 0, 0, 0, 0, mac])),
+        source: Mac([2, 0, 0, 0, 1, 0]),
+        mtu: 1500,
+        takes_new: true,
+        dead: false,
+    }
+}
+
+/// An image with a service on port 80 of address `n` for the n-th group.
+fn image(groups: &[(&str, &[u8])]) -> Image {
+    let mut image = Image::default();
+    for (n, (group, backends)) in groups.iter().enumerate() {
+        publish(&mut image, service_key(n as u8, 80), group);
+        image.rings.insert(name(group), ring(group, backends, 100));
+        for backend in *backends {
+            image
+                .targets
+                .insert(member(group, *backend), live(*backend));
+        }
+    }
+    image
+}
+
+fn publish(image: &mut Image, key: ServiceKey, group: &str) {
+    let spec = ServiceSpec {
+        name: name(&format!("s-{group}")),
+        group: name(group),
+    };
+    image.services.insert(key, spec);
+}
+
+/// A ring in which the backends take turns.
+fn ring(group: &str, backends: &[u8], length: usize) -> Ring {
+    let targets: Vec<_> = backends.iter().map(|b| member(group, *b)).collect();
+    let turn = 0..targets.len() as u16;
+    let slots = turn.cycle().take(length).collect();
+    Ring { targets, slots }
+}
+
+fn tables() -> Tables {
+    Tables::new(Capacity::new(4096))
+}
+
+/// Does what `diff` says and checks what must hold after every single change.
+fn update(tables: &mut Tables, image: &Image) -> Vec<Change> {
+    let changes = diff(tables, image).unwrap();
+    for change in &changes {
+        let seen: Vec<_> = seen(tables);
+        tables.apply(change);
+        for (extent, slots) in seen {
+            assert_eq!(tables.slots[extent.slots()], slots, "{change:?}");
+        }
+        assert_sound(tables, change);
+    }
+    assert_eq!(diff(tables, image), Ok(Vec::new()));
+    assert!(tables.slots.len().is_multiple_of(CHUNK));
+    changes
+}
+
+/// The parts of the pool that packets may be looking at.
+fn seen(tables: &Tables) -> Vec<(Extent, Vec<u16>)> {
+    let retired = tables.retired.rings.iter().copied();
+    tables
+        .rings_in_use()
+        .chain(retired)
+        .map(Extent::of)
+        .map(|extent| (extent, tables.slots[extent.slots()].to_vec()))
+        .collect()
+}
+
+fn assert_sound(tables: &Tables, change: &Change) {
+    for (key, service) in tables.services() {
+        for id in tables.ring(service.row) {
+            let target = tables.targets.get(id).expect("a slot names no target");
+            assert_eq!(target.group, service.group, "{change:?}");
+            assert!(target.state.takes_new(), "{change:?}");
+        }
+        assert!(tables.addresses[&key.address] > 0, "{change:?}");
+        let port = tables.ports[&u16::from_be_bytes(key.port)];
+        assert!(port & port_bit(key.protocol) != 0, "{change:?}");
+    }
+}
+
+/// The tables as an image, with names from `known`. What it has no name for must be a removed target.
+fn logical(tables: &Tables, known: &Image) -> Image {
+    let keys: BTreeMap<_, _> = known
+        .targets
+        .keys()
+        .map(|key| ((group_id(&key.group), key.hash()), key))
+        .collect();
+    let key_of = |target: &Target| keys.get(&(target.group, target.identity)).copied();
+    let mut image = Image::default();
+    for (key, service) in tables.services() {
+        let spec = known.services[&key].clone();
+        assert_eq!(group_id(&spec.group), service.group);
+        let ids = tables.ring(service.row);
+        let by_slot: Vec<_> = ids
+            .iter()
+            .map(|id| key_of(&tables.targets[id]).unwrap())
+            .collect();
+        let order: BTreeSet<_> = by_slot.iter().copied().collect();
+        let targets: Vec<_> = order.into_iter().cloned().collect();
+        let index = |key| targets.iter().position(|t| t == key).unwrap() as u16;
+        let slots = by_slot.into_iter().map(index).collect();
+        image
+            .rings
+            .insert(spec.group.clone(), Ring { targets, slots });
+        image.services.insert(key, spec);
+    }
+    for target in tables.targets.values() {
+        let Some(key) = key_of(target) else {
+            assert!(target.state.dead() && !target.state.takes_new());
+            continue;
+        };
+        let spec = TargetSpec {
+            next_hop: (target.next_hop != [0; 6]).then_some(Mac(target.next_hop)),
+            source: Mac(target.source),
+            mtu: target.mtu,
+            takes_new: target.state.takes_new(),
+            dead: target.state.dead(),
+        };
+        assert_eq!(IpAddr::from(target.address), key.identity.address);
+        assert_eq!(target.forward, key.identity.forward.mode());
+        image.targets.insert(key.clone(), spec);
+    }
+    image
+}
+
+fn images() -> impl Strategy<Value = Image> {
+    let target = (any::<u8>(), 0..4u8, 0..3u16);
+    let members = prop::collection::btree_map(0..6u8, target, 0..6);
+    let slots = prop::collection::vec(any::<prop::sample::Index>(), 0..300);
+    let group = (members, slots, prop::collection::btree_set(0..12u8, 0..4));
+    prop::collection::btree_map(prop::sample::select(vec!["a", "b", "c", "d"]), group, 0..4)
+        .prop_map(build)
+}
+
+type Drawn = (
+    BTreeMap<u8, (u8, u8, u16)>,
+    Vec<prop::sample::Index>,
+    BTreeSet<u8>,
+);
+
+fn build(drawn: BTreeMap<&'static str, Drawn>) -> Image {
+    let mut image = Image::default();
+    for (group, (members, picks, services)) in drawn {
+        for (backend, (mac, state, mtu)) in &members {
+            let spec = TargetSpec {
+                next_hop: (*mac > 50).then_some(Mac([*mac; 6])),
+                mtu: 1400 + mtu,
+                takes_new: *state > 1,
+                dead: *state == 1,
+                ..live(0)
+            };
+            image.targets.insert(member(group, *backend), spec);
+        }
+        let taking: Vec<u8> = members
+            .iter()
+            .filter(|(_, m)| m.1 > 1)
+            .map(|(b, _)| *b)
+            .collect();
+        let picked: Vec<u8> = match taking.is_empty() {
+            true => Vec::new(),
+            false => picks.iter().map(|pick| *pick.get(&taking)).collect(),
+        };
+        let order: BTreeSet<u8> = picked.iter().copied().collect();
+        let index = |b: &u8| order.iter().position(|o| o == b).unwrap() as u16;
+        let ring = Ring {
+            targets: order.iter().map(|b| member(group, *b)).collect(),
+            slots: picked.iter().map(index).collect(),
+        };
+        for service in services {
+            let key = service_key(service / 4, 80 + u16::from(service % 4));
+            if !image.services.contains_key(&key) {
+                publish(&mut image, key, group);
+                image.rings.insert(name(group), ring.clone());
+            }
+        }
+    }
+    image
+}
+
+proptest! {
+    #[test]
+    fn the_tables_say_what_the_image_says(images in prop::collection::vec(images(), 1..5)) {
+        let mut tables = tables();
+        for image in images {
+            update(&mut tables, &image);
+            prop_assert_eq!(logical(&tables, &image), image);
+            tables.release();
+        }
+    }
+
+    #[test]
+    fn without_release_it_is_all_or_nothing(images in prop::collection::vec(images(), 2..9)) {
+        let mut tables = Tables::new(Capacity::new(1024));
+        for image in images {
+            let before = tables.clone();
+            match diff(&tables, &image) {
+                Ok(_) => { update(&mut tables, &image); }
+                Err(error) => {
+                    prop_assert_eq!(&before, &tables);
+                    tables.release();
+                    let later = matches!(error, DoesNotFit::NotYet { .. });
+                    prop_assert_eq!(later, diff(&tables, &image).is_ok(), "{}", error);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn ids_come_free_but_never_while_named(images in prop::collection::vec(images(), 2..6), named in 0..12u16) {
+        let mut tables = tables();
+        let named = BTreeSet::from([named]);
+        for image in images {
+            update(&mut tables, &image);
+            tables.release();
+            let before = logical(&tables, &image);
+            for change in collect(&tables, &image, &named) {
+                let Change::FreeTarget { id } = change else { panic!("{change:?}") };
+                prop_assert!(!named.contains(&id));
+                tables.apply(&change);
+                assert_sound(&tables, &change);
+            }
+            prop_assert_eq!(&logical(&tables, &image), &before);
+            prop_assert_eq!(diff(&tables, &image), Ok(Vec::new()));
+            let gone = tables.targets.keys().filter(|id| !named.contains(id)).count();
+            prop_assert!(gone <= image.targets.len());
+        }
+    }
+}
+
+#[test]
+fn services_are_withdrawn_first_and_published_last() {
+    let mut tables = tables();
+    update(&mut tables, &image(&[("a", &[1, 2])]));
+    let mut next = image(&[("x", &[]), ("b", &[3])]);
+    next.services.remove(&service_key(0, 80));
+    next.rings.remove("x");
+    let changes = update(&mut tables, &next);
+    let kinds: Vec<_> = changes.iter().map(std::mem::discriminant).collect();
+    assert!(
+        matches!(changes[0], Change::RemoveService { .. }),
+        "{changes:?}"
+    );
+    let put = changes
+        .iter()
+        .position(|c| matches!(c, Change::PutService { .. }));
+    let write = changes
+        .iter()
+        .position(|c| matches!(c, Change::WriteSlots { .. }));
+    let point = changes
+        .iter()
+        .position(|c| matches!(c, Change::PointRow { .. }));
+    assert!(write < point && point < put, "{changes:?}");
+    assert_eq!(
+        kinds.len() - put.unwrap() - 1,
+        2,
+        "only the two old targets come after"
+    );
+}
+
+#[test]
+fn case_31_and_32_an_id_is_not_used_again_while_a_flow_names_it() {
+    let mut tables = tables();
+    update(&mut tables, &image(&[("a", &[1])]));
+    let old = tables.target_id(&member("a", 1)).unwrap();
+    let next = image(&[("b", &[2])]);
+    update(&mut tables, &next);
+    assert_eq!(tables.target_id(&member("a", 1)), Some(old), "a tombstone");
+    assert_ne!(tables.target_id(&member("b", 2)), Some(old));
+
+    let nobody = BTreeSet::new();
+    assert_eq!(
+        collect(&tables, &next, &nobody),
+        [],
+        "packets may still look at the old ring"
+    );
+    tables.release();
+    assert_eq!(collect(&tables, &next, &BTreeSet::from([old])), []);
+    assert_eq!(
+        collect(&tables, &next, &nobody),
+        [Change::FreeTarget { id: old }]
+    );
+    tables.apply(&Change::FreeTarget { id: old });
+    update(&mut tables, &image(&[("b", &[2, 3])]));
+    assert_eq!(tables.target_id(&member("b", 3)), Some(old));
+}
+
+#[test]
+fn a_removed_member_that_comes_back_has_its_old_id() {
+    let mut tables = tables();
+    update(&mut tables, &image(&[("a", &[1, 2])]));
+    let old = tables.target_id(&member("a", 1));
+    update(&mut tables, &image(&[("a", &[2])]));
+    update(&mut tables, &image(&[("a", &[1, 2])]));
+    assert_eq!(tables.target_id(&member("a", 1)), old);
+}
+
+#[test]
+fn a_dead_member_that_is_still_wanted_is_not_collected() {
+    let mut tables = tables();
+    let mut image = image(&[("a", &[1, 2])]);
+    image.rings.insert(name("a"), ring("a", &[2], 100));
+    let spec = image.targets.get_mut(&member("a", 1)).unwrap();
+    (spec.takes_new, spec.dead) = (false, true);
+    update(&mut tables, &image);
+    assert_eq!(collect(&tables, &image, &BTreeSet::new()), []);
+}
+
+#[test]
+fn case_33_the_last_backend_leaves_an_empty_ring() {
+    let mut tables = tables();
+    update(&mut tables, &image(&[("a", &[1])]));
+    update(&mut tables, &image(&[("a", &[])]));
+    let service = tables.services[&service_key(0, 80)];
+    assert_eq!(tables.row(service.row), Descriptor::NO_ANSWER);
+    assert!(tables.targets.values().all(|target| target.state.dead()));
+}
+
+#[test]
+fn case_34_a_recycled_row_never_shows_the_old_ring() {
+    let mut tables = tables();
+    update(&mut tables, &image(&[("a", &[1])]));
+    let old = tables.services[&service_key(0, 80)];
+    update(&mut tables, &Image::default());
+    let next = image(&[("b", &[])]);
+    let mut early = tables.clone();
+    update(&mut early, &next);
+    assert_ne!(
+        early.services[&service_key(0, 80)].row,
+        old.row,
+        "not in the same breath"
+    );
+
+    tables.release();
+    let changes = update(&mut tables, &next);
+    let new = tables.services[&service_key(0, 80)];
+    assert_eq!(new.row, old.row);
+    let row = new.row;
+    let descriptor = Descriptor::NO_ANSWER;
+    let point = changes
+        .iter()
+        .position(|c| *c == Change::PointRow { row, descriptor });
+    let put = changes
+        .iter()
+        .position(|c| matches!(c, Change::PutService { .. }));
+    assert!(point.is_some() && point < put, "{changes:?}");
+}
+
+#[test]
+fn case_37_a_thousand_restarts_leak_nothing() {
+    let mut tables = tables();
+    let image = image(&[("a", &[1, 2]), ("b", &[1, 2])]);
+    update(&mut tables, &image);
+    let first = tables.clone();
+    for _ in 0..1000 {
+        let adopted = Tables {
+            retired: Default::default(),
+            ..tables
+        };
+        tables = adopted;
+        assert_eq!(update(&mut tables, &image), []);
+    }
+    assert_eq!(tables, first);
+}
+
+#[test]
+fn case_38_too_many_members_are_refused_whole() {
+    let capacity = Capacity {
+        targets: 4,
+        ..Capacity::new(4096)
+    };
+    let mut tables = Tables::new(capacity);
+    update(&mut tables, &image(&[("a", &[1, 2, 3])]));
+    let full = DoesNotFit::Targets { needed: 4, size: 3 };
+    assert_eq!(diff(&tables, &image(&[("a", &[1, 2, 3, 4])])), Err(full));
+
+    let next = image(&[("a", &[1, 2, 4])]);
+    let error = diff(&tables, &next).unwrap_err();
+    assert!(
+        matches!(error, DoesNotFit::NotYet { map: "TARGETS", .. }),
+        "{error}"
+    );
+    update(&mut tables, &image(&[("a", &[1, 2])]));
+    tables.release();
+    for change in collect(&tables, &next, &BTreeSet::new()) {
+        tables.apply(&change);
+    }
+    update(&mut tables, &next);
+}
+
+#[test]
+fn case_38_a_ring_that_does_not_fit_names_the_setting_and_the_size() {
+    let mut tables = Tables::new(Capacity::new(3 * CHUNK as u32));
+    let mut image = image(&[("a", &[1])]);
+    update(&mut tables, &image);
+    image.rings.insert(name("a"), ring("a", &[1], 65));
+    let error = diff(&tables, &image).unwrap_err();
+    assert_eq!(
+        error,
+        DoesNotFit::RingSlots {
+            needed: 4 * CHUNK,
+            size: 3 * CHUNK
+        }
+    );
+    assert!(
+        error
+            .to_string()
+            .contains("raise `edge.ring_slots` to at least 256"),
+        "{error}"
+    );
+
+    image.rings.insert(name("a"), ring("a", &[1], 64));
+    update(&mut tables, &image);
+    image.rings.insert(name("a"), ring("a", &[1], 128));
+    let error = diff(&tables, &image).unwrap_err();
+    assert!(
+        matches!(error, DoesNotFit::NotYet { map: "SLOTS", .. }),
+        "{error}"
+    );
+    tables.release();
+    update(&mut tables, &image);
+}
+
+#[test]
+fn case_38_too_many_groups_and_services_are_refused_whole() {
+    let capacity = Capacity {
+        rows: 1,
+        services: 2,
+        ..Capacity::new(4096)
+    };
+    let mut tables = Tables::new(capacity);
+    update(&mut tables, &image(&[("a", &[1])]));
+    let two = image(&[("a", &[1]), ("b", &[2])]);
+    assert_eq!(
+        diff(&tables, &two),
+        Err(DoesNotFit::Rows { needed: 2, size: 1 })
+    );
+
+    let mut three = image(&[("a", &[1])]);
+    publish(&mut three, service_key(0, 81), "a");
+    publish(&mut three, service_key(0, 82), "a");
+    assert_eq!(
+        diff(&tables, &three),
+        Err(DoesNotFit::Services { needed: 3, size: 2 })
+    );
+
+    update(&mut tables, &Image::default());
+    let error = diff(&tables, &image(&[("b", &[2])])).unwrap_err();
+    assert!(
+        matches!(error, DoesNotFit::NotYet { map: "RINGS", .. }),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_service_whose_ring_stays_is_not_touched() {
+    let mut tables = tables();
+    update(&mut tables, &image(&[("a", &[1]), ("b", &[2])]));
+    let ours = tables.services[&service_key(0, 80)];
+    let changes = update(&mut tables, &image(&[("a", &[1]), ("b", &[2, 3])]));
+    assert!(!changes.is_empty());
+    for change in changes {
+        match change {
+            Change::PointRow { row, .. } => assert_ne!(row, ours.row),
+            Change::SetTarget { target, .. } => assert_ne!(target.group, ours.group),
+            Change::WriteSlots { .. } => {}
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn services_of_one_group_share_a_row() {
+    let mut tables = tables();
+    let mut image = image(&[("a", &[1])]);
+    publish(&mut image, service_key(0, 81), "a");
+    update(&mut tables, &image);
+    let rows: Vec<_> = tables.services.values().map(|s| s.row).collect();
+    assert_eq!(rows.len(), 2);
+    assert_eq!(rows[0], rows[1]);
+    assert_eq!(tables.addresses[&service_key(0, 80).address], 2);
+}
+
+#[test]
+fn a_held_group_is_left_alone_whatever_else_the_image_says_of_it() {
+    let mut tables = tables();
+    update(&mut tables, &image(&[("a", &[1]), ("b", &[2])]));
+    let before = tables.clone();
+    let mut held = Image::default();
+    held.held.extend([name("a"), name("b")]);
+    assert_eq!(diff(&tables, &held), Ok(vec![]));
+    assert_eq!(collect(&tables, &held, &BTreeSet::new()), []);
+
+    let mut half = image(&[("a", &[7]), ("b", &[3])]);
+    half.held.insert(name("a"));
+    update(&mut tables, &half);
+    let service = before.services[&service_key(0, 80)];
+    assert_eq!(tables.services[&service_key(0, 80)], service);
+    assert_eq!(tables.ring(service.row), before.ring(service.row));
+    assert_eq!(tables.target_id(&member("a", 7)), None);
+    assert!(tables.target_id(&member("b", 3)).is_some());
+}
+
+#[test]
+fn a_held_group_publishes_no_new_service() {
+    let mut image = image(&[("a", &[1])]);
+    image.held.insert(name("a"));
+    assert_eq!(diff(&tables(), &image), Ok(vec![]));
+}
+
+#[test]
+fn a_service_goes_on_with_its_old_group_until_the_new_one_is_decided() {
+    let mut tables = tables();
+    update(&mut tables, &image(&[("a", &[1])]));
+    let mut moved = image(&[("b", &[2])]);
+    moved.held.insert(name("b"));
+    assert_eq!(
+        diff(&tables, &moved),
+        Ok(vec![]),
+        "nothing of a goes either"
+    );
+    moved.held.clear();
+    update(&mut tables, &moved);
+    assert_eq!(logical(&tables, &moved), moved);
+}
+
+#[test]
+fn a_ring_that_names_an_unknown_target_has_slots_of_no_target() {
+    let mut tables = tables();
+    let mut image = image(&[("a", &[1])]);
+    image.targets.clear();
+    for change in diff(&tables, &image).unwrap() {
+        tables.apply(&change);
+    }
+    assert_eq!(tables.ring(0), [0; 100]);
+}
+
+#[test]
+fn tables_written_by_a_foreign_hand_are_mended_and_never_a_panic() {
+    let mut tables = tables();
+    let image = image(&[("a", &[1])]);
+    update(&mut tables, &image);
+    let key = service_key(0, 80);
+    let service = tables.services[&key];
+    for ring in [
+        Descriptor::new(u32::MAX, u32::MAX),
+        Descriptor::new(4096, 1),
+        Descriptor::new(3, 5),
+    ] {
+        tables.rows[service.row as usize] = ring;
+        assert_eq!(tables.ring(service.row), [] as [u16; 0]);
+        update(&mut tables, &image);
+        assert_eq!(logical(&tables, &image), image);
+        tables.release();
+    }
+    tables.services.insert(
+        key,
+        Service {
+            row: u32::MAX,
+            id: u32::MAX,
+            ..service
+        },
+    );
+    update(&mut tables, &image);
+    assert_eq!(logical(&tables, &image), image);
+    assert!(tables.services[&key].row < 1024);
+}
