@@ -1,1 +1,6 @@
-//! The lab: hosts in network namespaces.
+//! The lab: hosts in network namespaces, with real clients and servers on them.
+//!
+//! Everything in here panics when it can not do its work: it serves tests, and a test wants the
+//! stack trace.
+
+pub mod lab;
