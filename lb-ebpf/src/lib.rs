@@ -1,2 +1,13 @@
-//! Packet code that runs in the kernel and, for tests, on the host.
+//! Packet code that runs in the kernel and, for tests, on the host: it touches nothing but the
+//! bytes and values that it is given.
 #![no_std]
+
+pub mod budget;
+pub mod cursor;
+pub mod entry;
+pub mod forward;
+pub mod header;
+pub mod parse;
+
+#[cfg(test)]
+mod samples;

@@ -5,6 +5,7 @@
 
 mod change;
 mod diff;
+pub mod object;
 mod pool;
 mod tables;
 

@@ -1,0 +1,97 @@
+//! What an entry of the flow table is worth: whether it holds, what it becomes, which one gives
+//! way.
+
+use lb_common::{Entry, FlowEvent, FlowState, Protocol, Service, Target, WAYS};
+
+use crate::parse::{Flow, Signal};
+
+#[cfg(test)]
+mod tests;
+
+/// Ticks that an entry may stay idle, by the number of its [`FlowState`].
+pub type IdleTicks = [u32; FlowState::COUNT];
+
+/// Ticks since the entry was last seen. Another CPU may have seen it at a tick that this one has
+/// not reached: that is 0, not four thousand million.
+#[inline(always)]
+fn age(entry: Entry, now: u32) -> u32 {
+    (now.wrapping_sub(entry.last_seen()) as i32).max(0) as u32
+}
+
+/// Whether there is an entry that has not been idle for too long.
+#[inline(always)]
+pub fn is_live(entry: Entry, now: u32, idle: &IdleTicks) -> bool {
+    entry.name != 0 && age(entry, now) <= idle[entry.state().0 as usize % FlowState::COUNT]
+}
+
+/// Whether a packet of `flow` to `service` may follow a live entry of its flow to `target`.
+///
+/// # Errors
+/// - [`FlowEvent::Foreign`]: the target serves another group, so the entry is another flow's or the id
+///   went to another target.
+/// - [`FlowEvent::Left`]: the target was flushed, or takes no new flow and this packet opens one, or
+///   is dead and UDP has no connection to lose.
+#[inline(always)]
+pub fn may_follow(
+    entry: Entry,
+    target: &Target,
+    flow: &Flow,
+    service: &Service,
+) -> Result<(), FlowEvent> {
+    if target.identity == 0 || target.group != service.group {
+        return Err(FlowEvent::Foreign);
+    }
+    let flushed = target.epoch != 0 && (entry.last_seen().wrapping_sub(target.epoch) as i32) < 0;
+    let refused = flow.signal == Signal::Open && !target.state.takes_new();
+    let moves = flow.tuple.protocol == Protocol::UDP && target.state.dead();
+    if flushed || refused || moves {
+        return Err(FlowEvent::Left);
+    }
+    Ok(())
+}
+
+/// The state of a flow without an entry after its first packet here.
+///
+/// A packet from the middle of a connection does not make it established: one packet proves nothing,
+/// and established entries are the last to give way.
+#[inline(always)]
+pub fn first_state(flow: &Flow) -> FlowState {
+    match flow.signal {
+        _ if flow.tuple.protocol == Protocol::UDP => FlowState::DATAGRAM,
+        Signal::Open | Signal::Data => FlowState::OPENING,
+        Signal::Finish | Signal::Reset => FlowState::CLOSING,
+    }
+}
+
+/// The state of a flow in `state` after its next packet. A SYN begins a new connection.
+#[inline(always)]
+pub fn next_state(state: FlowState, flow: &Flow) -> FlowState {
+    match (flow.signal, state) {
+        (Signal::Data, FlowState::OPENING) => FlowState::ESTABLISHED,
+        (Signal::Data, state) => state,
+        _ => first_state(flow),
+    }
+}
+
+/// The way of a bucket that a new entry is written to: one without a live entry, else the oldest
+/// of those that are only opening, else the oldest.
+#[inline(always)]
+pub fn victim(way: impl Fn(usize) -> Entry, now: u32, idle: &IdleTicks) -> usize {
+    let mut least = u64::MAX;
+    for i in 0..WAYS {
+        // The way stands in the low bits, so that the least of all is found without a branch that
+        // the verifier would have to follow on both sides.
+        least = least.min(worth(way(i), now, idle) * WAYS as u64 + i as u64);
+    }
+    least as usize % WAYS
+}
+
+/// How much is lost with an entry; 0 for none.
+#[inline(always)]
+fn worth(entry: Entry, now: u32, idle: &IdleTicks) -> u64 {
+    if !is_live(entry, now, idle) {
+        return 0;
+    }
+    let past_opening = (entry.state() != FlowState::OPENING) as u64;
+    past_opening << 32 | (u32::MAX - age(entry, now)) as u64
+}

@@ -1,0 +1,101 @@
+//! Sends a packet on to its target. One file per mode.
+
+pub mod l2_dsr;
+
+use lb_common::{ForwardMode, Target, Verdict};
+
+use crate::cursor::Cursor;
+
+/// Rewrites the frame at `cursor`, which holds an IP packet of `ip_length` bytes, so that the
+/// interface sends it to `target`.
+///
+/// # Errors
+/// Why it can not be sent; the frame is as it was.
+#[inline(always)]
+pub fn write(cursor: &mut Cursor<'_>, ip_length: u16, target: &Target) -> Result<(), Verdict> {
+    if target.next_hop == [0; 6] {
+        return Err(Verdict::NoNextHop);
+    }
+    if ip_length > target.mtu {
+        return Err(Verdict::TooBig);
+    }
+    match target.forward {
+        ForwardMode::L2_DSR => l2_dsr::write(cursor, target),
+        _ => None,
+    }
+    .ok_or(Verdict::NoTarget)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples;
+
+    const TARGET: Target = Target {
+        next_hop: [2, 0, 0, 0, 0, 9],
+        mtu: 1500,
+        source: [2, 0, 0, 0, 0, 1],
+        forward: ForwardMode::L2_DSR,
+        ..Target::FREE
+    };
+
+    fn write_to(frame: &mut [u8], ip_length: u16, target: &Target) -> Result<(), Verdict> {
+        write(&mut Cursor::from(frame), ip_length, target)
+    }
+
+    #[test]
+    fn l2_dsr_changes_the_mac_addresses_and_nothing_else() {
+        for (name, mut frame) in samples::valid() {
+            let before = frame.clone();
+            assert_eq!(write_to(&mut frame, 40, &TARGET), Ok(()), "{name}");
+            assert_eq!(frame[..6], TARGET.next_hop, "{name}");
+            assert_eq!(frame[6..12], TARGET.source, "{name}");
+            assert_eq!(frame[12..], before[12..], "{name}");
+        }
+    }
+
+    #[test]
+    fn a_frame_cut_inside_the_ethernet_header_is_left_alone() {
+        for (name, frame) in samples::valid() {
+            for length in 0..=frame.len() {
+                let mut cut = frame[..length].to_vec();
+                let written = write_to(&mut cut, 40, &TARGET);
+                assert_eq!(written.is_ok(), length >= 14, "{name} cut at {length}");
+                if written.is_err() {
+                    assert_eq!(cut, frame[..length], "{name} cut at {length}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_mtu_is_the_largest_packet_that_is_sent() {
+        for (length, expected) in [(1500, Ok(())), (1501, Err(Verdict::TooBig))] {
+            let mut frame = samples::syn();
+            assert_eq!(write_to(&mut frame, length, &TARGET), expected);
+        }
+    }
+
+    #[test]
+    fn a_refused_frame_is_left_alone_under_its_own_verdict() {
+        let unresolved = Target {
+            next_hop: [0; 6],
+            ..TARGET
+        };
+        let unknown_mode = Target {
+            forward: ForwardMode(77),
+            ..TARGET
+        };
+        for (target, length, verdict) in [
+            (unresolved, 40, Verdict::NoNextHop),
+            (unresolved, 9000, Verdict::NoNextHop),
+            (TARGET, 9000, Verdict::TooBig),
+            (unknown_mode, 40, Verdict::NoTarget),
+            (Target::FREE, 40, Verdict::NoNextHop),
+        ] {
+            let mut frame = samples::syn();
+            assert_eq!(write_to(&mut frame, length, &target), Err(verdict));
+            assert_eq!(frame, samples::syn());
+        }
+    }
+}

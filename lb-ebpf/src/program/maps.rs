@@ -1,0 +1,76 @@
+//! The maps. The loader gives them other sizes where there is a setting for it.
+
+use aya_ebpf::{
+    bindings::BPF_F_MMAPABLE,
+    macros::map,
+    maps::{Array, HashMap, PerCpuArray},
+};
+use lb_common::{
+    Address, Bucket, CHUNK, Chunk, Control, Counter, Descriptor, Service, ServiceKey, Target,
+};
+use lb_ebpf::budget::Budget;
+
+/// Buckets of the map FLOWS unless the loader says otherwise: a million entries, 16 MiB.
+pub(super) const DEFAULT_BUCKETS: u32 = 1 << 17;
+
+const SERVICE_COUNT: u32 = 1024;
+const TARGET_COUNT: u32 = 4096;
+const RING_SLOTS: u32 = 1 << 20;
+
+/// What outlives both the daemon and the program.
+#[map]
+pub(super) static CONTROL: Array<Control> = Array::with_max_entries(1, BPF_F_MMAPABLE);
+
+/// The published services.
+#[map]
+pub(super) static SERVICES: HashMap<ServiceKey, Service> =
+    HashMap::with_max_entries(SERVICE_COUNT, 0);
+
+/// The protocols that some service uses, as bits, by destination port.
+#[map]
+pub(super) static PORTS: Array<u64> = Array::with_max_entries(1 << 16, BPF_F_MMAPABLE);
+
+/// The addresses that have a service; the values mean nothing here.
+#[map]
+pub(super) static ADDRESSES: HashMap<Address, u32> = HashMap::with_max_entries(SERVICE_COUNT, 0);
+
+/// Where in SLOTS each ring stands, by row.
+#[map]
+pub(super) static RINGS: Array<Descriptor> = Array::with_max_entries(SERVICE_COUNT, BPF_F_MMAPABLE);
+
+/// The ring pool.
+#[map]
+pub(super) static SLOTS: Array<Chunk> =
+    Array::with_max_entries(RING_SLOTS / CHUNK as u32, BPF_F_MMAPABLE);
+
+/// The targets, by id.
+#[map]
+pub(super) static TARGETS: Array<Target> = Array::with_max_entries(TARGET_COUNT, BPF_F_MMAPABLE);
+
+/// The flow table.
+#[map]
+pub(super) static FLOWS: Array<Bucket> = Array::with_max_entries(DEFAULT_BUCKETS, BPF_F_MMAPABLE);
+
+/// Packets by verdict.
+#[map]
+pub(super) static VERDICTS: PerCpuArray<Counter> =
+    PerCpuArray::with_max_entries(lb_common::VERDICTS.len() as u32, 0);
+
+/// Packets by flow event.
+#[map]
+pub(super) static FLOW_EVENTS: PerCpuArray<Counter> =
+    PerCpuArray::with_max_entries(lb_common::FLOW_EVENTS.len() as u32, 0);
+
+/// Packets by service id.
+#[map]
+pub(super) static SERVICE_COUNTERS: PerCpuArray<Counter> =
+    PerCpuArray::with_max_entries(SERVICE_COUNT, 0);
+
+/// Packets by target id.
+#[map]
+pub(super) static TARGET_COUNTERS: PerCpuArray<Counter> =
+    PerCpuArray::with_max_entries(TARGET_COUNT, 0);
+
+/// What each CPU has inserted into FLOWS.
+#[map]
+pub(super) static INSERTS: PerCpuArray<Budget> = PerCpuArray::with_max_entries(1, 0);

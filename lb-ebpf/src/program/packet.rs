@@ -1,0 +1,38 @@
+//! The packet that the program runs for.
+
+use core::ptr;
+
+use aya_ebpf::programs::XdpContext;
+use lb_ebpf::cursor::Cursor;
+
+/// A packet in the driver's buffer.
+pub(super) struct Packet<'c> {
+    pub(super) context: &'c XdpContext,
+}
+
+impl<'c> Packet<'c> {
+    #[inline(always)]
+    pub(super) fn new(context: &'c XdpContext) -> Self {
+        Self { context }
+    }
+
+    /// A cursor at its first byte.
+    #[expect(
+        clippy::needless_pass_by_ref_mut,
+        reason = "the borrow is what makes a second cursor impossible"
+    )]
+    #[inline(always)]
+    pub(super) fn cursor(&mut self) -> Cursor<'_> {
+        let start = ptr::with_exposed_provenance_mut(self.context.data());
+        let end = ptr::with_exposed_provenance_mut(self.context.data_end());
+        // SAFETY: the kernel lets the program alone read and write between the two, and the cursor
+        // borrows the packet.
+        unsafe { Cursor::new(start, end) }
+    }
+
+    /// Bytes of its frame.
+    #[inline(always)]
+    pub(super) fn length(&self) -> u64 {
+        (self.context.data_end() - self.context.data()) as u64
+    }
+}

@@ -1,0 +1,30 @@
+//! What the loader sets before the program is verified. The verifier knows the values and removes
+//! the code that they switch off.
+
+use aya_ebpf::Global;
+use lb_common::tick;
+use lb_ebpf::entry::IdleTicks;
+
+use super::maps::DEFAULT_BUCKETS;
+
+/// Number of buckets of the map FLOWS minus 1; the number is a power of two.
+#[unsafe(no_mangle)]
+pub(super) static FLOW_MASK: Global<u32> = Global::new(DEFAULT_BUCKETS - 1);
+
+/// Flow entries that one CPU may write per tick: about 300,000 per second.
+#[unsafe(no_mangle)]
+pub(super) static INSERT_LIMIT: Global<u32> = Global::new(20_000);
+
+/// How long an entry may stay idle, by the number of its state: opening, established, closing,
+/// datagram.
+#[unsafe(no_mangle)]
+pub(super) static IDLE_TICKS: Global<IdleTicks> =
+    Global::new([seconds(30), seconds(3600), seconds(30), seconds(60)]);
+
+/// Whether every packet of a service is logged; 0 for no.
+#[unsafe(no_mangle)]
+pub(super) static PACKET_LOG: Global<u8> = Global::new(0);
+
+const fn seconds(seconds: u64) -> u32 {
+    tick(seconds * 1_000_000_000)
+}

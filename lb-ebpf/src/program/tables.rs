@@ -1,0 +1,147 @@
+//! Reads and writes elements of the maps.
+//!
+//! The daemon and the other CPUs write while this program reads, so an element is copied out word
+//! by word with volatile accesses, and nothing here hands out a reference to what others write.
+
+use core::{mem, ptr};
+
+use aya_ebpf::maps::PerCpuArray;
+use lb_common::{
+    Address, Bucket, CHUNK, Control, Counter, Descriptor, Entry, Service, ServiceKey, Target, WAYS,
+};
+use lb_ebpf::budget::Budget;
+
+use super::maps;
+
+/// The control element. Its keys are written before the program runs and never again.
+#[inline(always)]
+pub(super) fn control() -> Option<&'static Control> {
+    maps::CONTROL.get(0)
+}
+
+/// The service of a key.
+#[inline(always)]
+pub(super) fn service(key: &ServiceKey) -> Option<Service> {
+    // SAFETY: the element is copied at once. The kernel may give an element that is removed in this
+    // moment to another key: then a packet takes the way of that service, as long as the copy took.
+    unsafe { maps::SERVICES.get(key) }.copied()
+}
+
+/// The protocols that some service uses on a port.
+#[inline(always)]
+pub(super) fn port_bits(port: u16) -> u64 {
+    // SAFETY: an element of an array is never freed.
+    maps::PORTS
+        .get_ptr(port.into())
+        .map_or(0, |bits| unsafe { ptr::read_volatile(bits) })
+}
+
+/// Whether an address has a service.
+#[inline(always)]
+pub(super) fn has_service(address: &Address) -> bool {
+    maps::ADDRESSES.get_ptr(address).is_some()
+}
+
+/// The ring of a row.
+#[inline(always)]
+pub(super) fn ring(row: u32) -> Option<Descriptor> {
+    let ring = maps::RINGS.get_ptr(row)?;
+    // SAFETY: an element of an array is never freed.
+    Some(unsafe { ptr::read_volatile(ring) })
+}
+
+/// The target id in a slot of the ring pool.
+#[inline(always)]
+pub(super) fn slot(slot: u32) -> Option<u16> {
+    let chunk = maps::SLOTS.get_ptr(slot / CHUNK as u32)?;
+    // SAFETY: an element of an array is never freed, and the remainder is inside the chunk.
+    Some(unsafe { ptr::read_volatile(chunk.cast::<u16>().add(slot as usize % CHUNK)) })
+}
+
+/// The target of an id.
+#[inline(always)]
+pub(super) fn target(id: u16) -> Option<Target> {
+    let words = maps::TARGETS.get_ptr(id.into())?.cast::<u64>();
+    // SAFETY: an element of an array is never freed. A target is six aligned words, and any bytes
+    // are one.
+    unsafe {
+        let word = |i| ptr::read_volatile(words.add(i));
+        let words: [u64; 6] = [word(0), word(1), word(2), word(3), word(4), word(5)];
+        Some(mem::transmute::<[u64; 6], Target>(words))
+    }
+}
+
+/// Adds a packet of `bytes` to a counter of this CPU.
+#[inline(always)]
+pub(super) fn add(counters: &PerCpuArray<Counter>, index: u32, bytes: u64) {
+    if let Some(counter) = counters.get_ptr_mut(index) {
+        // SAFETY: only this CPU writes it, and the program is not interrupted by itself.
+        let counter = unsafe { &mut *counter };
+        counter.packets += 1;
+        counter.bytes += bytes;
+    }
+}
+
+/// This CPU's budget of inserts.
+#[inline(always)]
+pub(super) fn budget() -> Option<&'static mut Budget> {
+    // SAFETY: only this CPU uses it, and the program asks for it once per packet.
+    maps::INSERTS
+        .get_ptr_mut(0)
+        .map(|budget| unsafe { &mut *budget })
+}
+
+/// A bucket of the flow table. Several CPUs may write one at the same time, without a lock.
+///
+/// A word is written whole, so an entry's name always carries the target of its own fingerprint;
+/// but its two words may come from two writers. Then an entry has the age and state of another:
+/// it is given up, or kept, too early or too late. Its packets still go to the target of its name, and
+/// only if that target is of the service's group.
+#[derive(Clone, Copy)]
+pub(super) struct Ways(*mut Entry);
+
+impl Ways {
+    /// The bucket with this index.
+    #[inline(always)]
+    pub(super) fn of_bucket(index: u32) -> Option<Self> {
+        let bucket: *mut Bucket = maps::FLOWS.get_ptr_mut(index)?;
+        Some(Self(bucket.cast()))
+    }
+
+    /// The name in a way, alone.
+    #[inline(always)]
+    pub(super) fn name(self, way: usize) -> u64 {
+        // SAFETY: the remainder is inside the bucket, whose words are aligned and never freed.
+        unsafe { ptr::read_volatile(&raw const (*self.way(way)).name) }
+    }
+
+    /// The entry in a way.
+    #[inline(always)]
+    pub(super) fn entry(self, way: usize) -> Entry {
+        Entry {
+            name: self.name(way),
+            // SAFETY: as for the name.
+            life: unsafe { ptr::read_volatile(&raw const (*self.way(way)).life) },
+        }
+    }
+
+    /// Changes the age and state of the entry in a way.
+    #[inline(always)]
+    pub(super) fn set_life(self, way: usize, life: u64) {
+        // SAFETY: as for the name.
+        unsafe { ptr::write_volatile(&raw mut (*self.way(way)).life, life) }
+    }
+
+    /// Puts an entry into a way: its life first, so that a new name does not meet a life that is over.
+    #[inline(always)]
+    pub(super) fn set(self, way: usize, entry: Entry) {
+        self.set_life(way, entry.life);
+        // SAFETY: as for reading it.
+        unsafe { ptr::write_volatile(&raw mut (*self.way(way)).name, entry.name) }
+    }
+
+    #[inline(always)]
+    fn way(self, way: usize) -> *mut Entry {
+        self.0.wrapping_add(way % WAYS)
+    }
+}
