@@ -42,7 +42,10 @@ pub(super) fn install(packages: &[&str]) -> Vec<Failure> {
     let mut failures = fail(
         &unknown,
         &match &updated {
-            Ok(_) => "apt knows no such package: add a package source that has it".to_owned(),
+            Ok(_) => {
+                "apt knows no such package: add a source that has it (Debian 12: bookworm-security)"
+                    .to_owned()
+            }
             Err(error) => format!("apt knows no such package, and {}", reason(error)),
         },
     );
