@@ -10,7 +10,7 @@ use std::{
 };
 
 use anyhow::Context as _;
-use lb_common::{Service, tick};
+use lb_common::tick;
 use nix::time::{ClockId, clock_gettime};
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
@@ -50,7 +50,7 @@ pub async fn run(path: &Path) -> anyhow::Result<()> {
     for warning in &checked.warnings {
         tracing::warn!("{warning}");
     }
-    let (mut daemon, mut inputs) = Daemon::start(path, checked.model)?;
+    let (mut daemon, mut inputs) = Daemon::start(path, checked.model).await?;
     daemon.serve(&mut inputs).await;
     daemon.end()
 }
@@ -82,20 +82,20 @@ struct Inputs {
 
 impl Daemon {
     #[expect(clippy::disallowed_methods, reason = "the daemon is where the clock is read")]
-    fn start(path: &Path, model: Model) -> anyhow::Result<(Self, Inputs)> {
+    async fn start(path: &Path, model: Model) -> anyhow::Result<(Self, Inputs)> {
         let edge = &model.edge;
         let lock = Lock::take(&edge.state_dir, &edge.name)?;
         let (state, saved) = StateFile::open(&edge.state_dir)?;
         let (way_sender, ways) = mpsc::channel(256);
-        let neighbours = Neighbours::start(&edge.interface, way_sender)?;
+        let neighbours = Neighbours::start(&edge.interface, way_sender).await?;
         let kernel = Kernel::start(edge, &ring_key(&edge.ring_key))?;
         let tables = kernel.read_tables()?;
         let (sample_sender, samples) = mpsc::channel(1024);
         let (question_sender, questions) = mpsc::channel(64);
-        let scheduler = Scheduler::new(&edge.name, sample_sender);
+        let scheduler = Scheduler::new(edge.name.clone(), sample_sender);
         control::serve(&edge.control, question_sender)?;
 
-        let served: Vec<u32> = tables.services().map(|(_, Service { group, .. })| *group).collect();
+        let served: Vec<u32> = tables.services().map(|(_, service)| service.group).collect();
         let adopted = model
             .groups
             .keys()
@@ -164,15 +164,21 @@ impl Daemon {
         self.tables.release();
         self.turns = self.turns.wrapping_add(1);
         if self.turns.is_multiple_of(COLLECT_EVERY) {
-            let named = self.kernel.named(tick(nanoseconds(monotonic())));
-            for change in collect(&self.tables, &named.into_keys().collect()) {
-                self.execute(&change);
-            }
+            self.collect();
         }
         if let Some(image) = self.pending.take() {
             self.apply(image);
         }
         self.event(Event::Tick);
+    }
+
+    /// Gives back the ids of targets that were removed and that no flow names any more.
+    fn collect(&mut self) {
+        let Some(image) = self.engine.image() else { return };
+        let named = self.kernel.named(tick(nanoseconds(monotonic())));
+        for change in collect(&self.tables, image, &named.into_keys().collect()) {
+            self.execute(&change);
+        }
     }
 
     fn event(&mut self, event: Event) {
@@ -267,10 +273,8 @@ impl Daemon {
         let mut trial = self.engine.clone();
         let effects =
             trial.handle(Event::Reload(Box::new(checked.model)), self.started.elapsed())?;
-        for effect in &effects {
-            if let Effect::Apply(image) = effect {
-                diff(&self.tables, image).context(path.display().to_string())?;
-            }
+        if let Some(image) = trial.image() {
+            diff(&self.tables, image).with_context(|| path.display().to_string())?;
         }
         self.engine = trial;
         self.config = path;
@@ -286,7 +290,7 @@ impl Daemon {
         for group in &mut view.groups {
             for member in &mut group.members {
                 let key = self.engine.target_key(&group.name, &member.backend);
-                member.target = key.and_then(|key| self.tables.target(key.hash()));
+                member.target = key.and_then(|key| self.tables.target_id(&key));
                 member.flows = member.target.map(|id| named.get(&id).copied().unwrap_or(0));
                 member.packets = member
                     .target

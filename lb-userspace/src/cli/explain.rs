@@ -5,7 +5,7 @@ use clap::Args;
 
 use super::{Daemon, Format, json, unexpected};
 use crate::{
-    config::{self, Assumed},
+    config::{self, assume::{self, Assumed}},
     control::{Reply, Request},
     model::{Admin, Group, Health, MemberState, Name},
     policy::{Explanation, decide},
@@ -59,7 +59,12 @@ impl Arguments {
     fn offline(&self, path: &std::path::Path) -> anyhow::Result<Explanation> {
         let model = config::load(path)?.model;
         let assumed = match &self.assume {
-            Some(path) => config::load_assumed(path, &model)?,
+            Some(path) => {
+                let text = std::fs::read_to_string(path)
+                    .with_context(|| path.display().to_string())?;
+                assume::parse(&text, &model.backends)
+                    .with_context(|| format!("{} has mistakes", path.display()))?
+            }
             None => Assumed::default(),
         };
         let service = model.services.get(self.service.as_str()).ok_or_else(|| {

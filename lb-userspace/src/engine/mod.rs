@@ -19,7 +19,7 @@ pub use self::{
 use crate::{
     model::{Group, Health, Member, Model, Name},
     neighbour::Way,
-    probe::{Latency, Sample, Schedule, StreamKey, Window, streams},
+    probe::{Latency, Sample, Schedule, StreamKey, Window, stream_key, streams},
     table::Image,
 };
 
@@ -89,7 +89,7 @@ pub enum Notice {
 }
 
 /// All that is known, and the last image made of it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Engine {
     model: Model,
     admin: AdminState,
@@ -160,7 +160,7 @@ impl Engine {
             Event::Tick => {
                 self.grace_over |= now.saturating_sub(self.started) >= self.model.edge.startup_grace;
             }
-            Event::Way(address, way) => self.way(address, way, &mut effects),
+            Event::Way(address, way) => self.found(address, way, &mut effects),
         }
         self.settle(&mut effects);
         Ok(effects)
@@ -251,10 +251,10 @@ impl Engine {
     /// The stream that probes a member; none for a group without probe.
     fn key(&self, group: &Group, member: &Member) -> Option<StreamKey> {
         let probe = group.probe.as_ref()?;
-        Some(StreamKey::new(&self.model.backends[&member.backend], probe))
+        Some(stream_key(&self.model.backends[&member.backend], probe))
     }
 
-    fn way(&mut self, address: IpAddr, way: Way, effects: &mut Vec<Effect>) {
+    fn found(&mut self, address: IpAddr, way: Way, effects: &mut Vec<Effect>) {
         let named = self
             .model
             .backends

@@ -10,7 +10,7 @@ use crate::{
 
 /// What outlives the daemon: the operator's overrides, and what the probes had found.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct Saved {
     /// Overrides.
     pub admin: AdminState,
@@ -28,10 +28,10 @@ impl Saved {
     ) -> Self {
         let mut by_group: BTreeMap<Name, BTreeMap<String, Window>> = BTreeMap::new();
         for ((group, key), window) in windows {
-            by_group.entry(group.clone()).or_default().insert(key.to_string(), window.clone());
+            by_group.entry(group.clone()).or_default().insert(text(key), window.clone());
         }
         let latencies =
-            latencies.iter().map(|(key, latency)| (key.to_string(), latency.clone())).collect();
+            latencies.iter().map(|(key, latency)| (text(key), latency.clone())).collect();
         Self { admin: admin.clone(), windows: by_group, latencies }
     }
 
@@ -39,12 +39,18 @@ impl Saved {
     pub(super) fn window(&self, group: &Name, key: &StreamKey, rule: HealthRule) -> Window {
         self.windows
             .get(group)
-            .and_then(|streams| streams.get(&key.to_string()))
-            .map_or_else(|| Window::new(rule), |window| window.adopt(rule))
+            .and_then(|streams| streams.get(&text(key)))
+            .map_or_else(|| Window::new(rule), |window| window.clone().under(rule))
     }
 
     /// The kept latency of a stream, or a new one.
     pub(super) fn latency(&self, key: &StreamKey) -> Latency {
-        self.latencies.get(&key.to_string()).cloned().unwrap_or_default()
+        self.latencies.get(&text(key)).cloned().unwrap_or_default()
     }
+}
+
+/// A stream in the file. It need only be the same for the same daemon: where another version writes
+/// it otherwise, the probes begin anew.
+fn text(key: &StreamKey) -> String {
+    format!("{key:?}")
 }

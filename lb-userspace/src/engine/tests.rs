@@ -70,7 +70,7 @@ impl Rig {
     fn key(&self, backend: &str) -> StreamKey {
         let model = self.engine.model();
         let probe = model.groups["web"].probe.as_ref().unwrap();
-        StreamKey::new(&model.backends[backend], probe)
+        stream_key(&model.backends[backend], probe)
     }
 
     fn all_up(&mut self) {
