@@ -6,12 +6,16 @@
 
 mod available;
 mod enabled;
+mod explain;
 mod latency;
 mod priority;
+#[cfg(test)]
+mod tests;
 mod weight;
 
 use std::collections::BTreeMap;
 
+pub use self::explain::{Explanation, Outcome, RingSummary, StageSummary, Without};
 use crate::model::{Group, Member, MemberState, Share, Stage};
 
 /// Index into [`Group::members`].

@@ -20,3 +20,22 @@ pub fn ring_key(text: &str) -> HashKey {
     }
     HashKey::from_bytes(bytes)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A change of these values sends flows elsewhere while a fleet is upgraded.
+    #[test]
+    fn the_key_of_a_text_is_the_same_on_every_host_and_in_every_version() {
+        let key = ring_key("waggle");
+        assert_eq!(key.v4(&[1, 2, 3, u32::MAX]), 0xf5fa_4a17);
+        assert_eq!(key.v6(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]), 0x8455_0ee8);
+    }
+
+    #[test]
+    fn different_texts_are_different_keys() {
+        assert_ne!(ring_key("waggle"), ring_key("waggle "));
+        assert_ne!(ring_key(""), ring_key("\0"));
+    }
+}

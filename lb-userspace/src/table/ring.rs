@@ -1,6 +1,9 @@
 //! Rings of slots: weighted Maglev (Eisenbud et al., "Maglev: A fast and reliable software network
 //! load balancer", NSDI 2016, 3.4), with another order of turns.
 
+#[cfg(test)]
+mod tests;
+
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, BinaryHeap, binary_heap::PeekMut},
@@ -38,18 +41,21 @@ const FREE: u16 = u16::MAX;
 ///
 /// Which slots a backend gets is decided by a race. Every backend walks over all slots, in an order
 /// that its identity chooses, and takes each free one until it has as many as it should. A step
-/// takes it a time of 1 / (share * slots that it has not seen): the expected gaps between sorted
-/// draws of an exponential distribution. So the race is rendezvous hashing by weight, in which a
-/// backend that leaves moves no slot but its own, and only the exact end count moves some more.
-/// In Maglev, where a backend tries on until it finds a free slot, each claim shifts those after
-/// it. Slots that move beyond the needed ones, in per cent of all, mean and worst over all leaving
-/// backends:
+/// takes a time of 1 / (share * slots it has not seen): the mean gaps between sorted draws from an
+/// exponential distribution. So the race is rendezvous hashing by weight, in which a backend that
+/// leaves moves no slot but its own; only that each must end with an exact number moves others. In
+/// Maglev a turn ends when a free slot is found, and a lost claim shifts all claims after it. Slots
+/// that move beyond those that must, in per cent of the ring, when one backend leaves (mean, and
+/// worst over the backends):
 ///
 /// | backends | Maglev | this |
 /// |---|---|---|
-/// | 50 equal | - | - |
-/// | 500 equal | - | - |
-/// | 50 with weights 1 to 20 | - | - |
+/// | 10 equal | 0.42, 0.48 | 0.31, 0.38 |
+/// | 50 equal | 1.01, 1.20 | 0.55, 0.68 |
+/// | 500 equal | 1.05, 1.18 | 0.61, 0.72 |
+/// | 50 with weights 1 to 20 | 0.95, 1.25 | 0.47, 0.73 |
+///
+/// A ring of another length moves nearly every slot.
 ///
 /// # Panics
 ///

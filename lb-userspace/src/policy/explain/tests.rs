@@ -1,0 +1,222 @@
+use std::{net::Ipv4Addr, time::Duration};
+
+use super::*;
+use crate::{
+    model::{
+        Admin, AllDown, Backend, Forward, Health, HealthRule, Member, MemberState, Priority, Stage,
+        Weight,
+    },
+    policy::decide,
+    table,
+};
+
+/// The worked example W1 of semantics.md.
+fn w1() -> (Group, Vec<MemberState>) {
+    let window = Duration::from_millis(30);
+    let group = Group {
+        name: "web-pool".parse().unwrap(),
+        stages: vec![
+            Stage::Available(AllDown::RoundRobin),
+            Stage::Priority,
+            Stage::Latency { window },
+            Stage::Weight,
+        ],
+        members: vec![
+            member("a", true, 1, 3),
+            member("b", true, 1, 7),
+            member("c", true, 1, 50),
+            member("d", true, 1, 50),
+            member("e", false, 1, 50),
+            member("f", true, 2, 50),
+        ],
+        probe: None,
+        health: HealthRule::DEFAULT,
+    };
+    let up = |millis| {
+        state(
+            Health::Up,
+            millis,
+            "4 of the last 4 probes were good, 2 needed",
+        )
+    };
+    let down = state(
+        Health::Down,
+        10,
+        "1 of the last 4 probes was good, 2 needed",
+    );
+    (group, vec![up(15), up(30), down, up(60), up(5), up(1)])
+}
+
+fn member(name: &str, enabled: bool, priority: i64, weight: i64) -> Member {
+    Member {
+        backend: name.parse().unwrap(),
+        enabled,
+        priority: Priority::new(priority).unwrap(),
+        weight: Weight::new(weight).unwrap(),
+    }
+}
+
+fn state(health: Health, millis: u64, why: &str) -> MemberState {
+    MemberState {
+        admin: Admin::Enable,
+        unreachable: None,
+        health,
+        latency: Some(Duration::from_millis(millis)),
+        why: why.to_owned(),
+    }
+}
+
+/// The explanation of a decision, with backend number n at 10.0.0.n.
+fn explained(group: &Group, states: &[MemberState]) -> Explanation {
+    let decision = decide(group, states);
+    let identity = |member: &MemberIndex| {
+        Backend {
+            name: group.members[*member].backend.clone(),
+            address: Ipv4Addr::from_bits(0x0a00_0000 + *member as u32),
+            forward: Forward::L2Dsr,
+        }
+        .identity()
+    };
+    let shares = decision.shares.iter();
+    let shares = shares.map(|(member, share)| (identity(member), share.clone()));
+    let ring = table::ring(&group.name, &shares.collect());
+    let client = Ipv4Addr::new(198, 51, 100, 7).into();
+    Explanation::new(&"web".parse().unwrap(), client, group, &decision, &ring)
+}
+
+#[test]
+fn the_text_of_w1() {
+    let (group, states) = w1();
+    let text = "\
+service web, client 198.51.100.7
+
+group web-pool
+  enabled    a, b, c, d, f  - e  disabled in the configuration
+  available  a, b, d, f     - c  not healthy: 1 of the last 4 probes was good, 2 needed
+  priority   a, b, d        - f  priority 2, and 1 is available
+  latency    a, b           - d  45 ms slower than a, the window is 30 ms
+  weight     a, b
+
+shares
+  a  3/10  30 %
+  b  7/10  70 %
+
+ring 469b61f8eba7fe23, 16381 slots
+";
+    assert_eq!(explained(&group, &states).to_string(), text);
+}
+
+#[test]
+fn the_text_when_all_members_are_down() {
+    let (group, mut states) = w1();
+    for state in &mut states {
+        state.health = Health::Down;
+    }
+    states[5].admin = Admin::Drain;
+    let text = "\
+service web, client 198.51.100.7
+
+group web-pool
+  enabled    a, b, c, d  - e  disabled in the configuration
+                         - f  draining: takes no new flows
+  available  a, b, c, d  no member is healthy: all get equal parts
+
+shares
+  a  1/4  25 %
+  b  1/4  25 %
+  c  1/4  25 %
+  d  1/4  25 %
+  all members are down: traffic goes to all of them
+
+ring b6192876fd04e345, 16381 slots
+";
+    assert_eq!(explained(&group, &states).to_string(), text);
+}
+
+#[test]
+fn the_text_when_nobody_may_get_traffic() {
+    let (mut group, mut states) = w1();
+    group.members.truncate(2);
+    states.truncate(2);
+    states[0].admin = Admin::Disable;
+    states[1].unreachable = Some("10.0.1.12 is behind a gateway".to_owned());
+    let text = "\
+service web, client 198.51.100.7
+
+group web-pool
+  enabled  nobody  - a  disabled by the operator
+                   - b  10.0.1.12 is behind a gateway
+
+no member may get traffic: new flows are dropped
+";
+    let explanation = explained(&group, &states);
+    assert_eq!(explanation.to_string(), text);
+    assert_eq!(explanation.outcome, Outcome::Drop);
+}
+
+#[test]
+fn a_long_list_is_cut_and_columns_stay_aligned() {
+    let (mut group, _) = w1();
+    group.members = (1..=12)
+        .map(|it| member(&format!("b{it}"), true, 1, 50))
+        .collect();
+    group.members[9].weight = Weight::new(1000).unwrap();
+    group.members[10].weight = Weight::new(1).unwrap();
+    group.members[11].enabled = false;
+    let states = vec![state(Health::Up, 1, ""); 12];
+    let text = explained(&group, &states).to_string();
+    for line in [
+        "  enabled    b1, b2, b3, b4, b5, b6 and 5 more  - b12  disabled in the configuration",
+        "  b1     50/1451   3.45 %",
+        "  b10  1000/1451  68.92 %",
+        "  b11     1/1451   0.07 %",
+    ] {
+        assert!(text.lines().any(|it| it == line), "{line}\n{text}");
+    }
+}
+
+#[test]
+fn the_json_is_the_documented_one_and_reads_back() {
+    let (mut group, mut states) = w1();
+    group.members.truncate(3);
+    states.truncate(3);
+    let explanation = explained(&group, &states);
+    let stage = |stage, kept, removed| serde_json::json!({"group": "web-pool", "stage": stage, "kept": kept, "removed": removed});
+    let why = "not healthy: 1 of the last 4 probes was good, 2 needed";
+    let expected = serde_json::json!({
+        "service": "web",
+        "client": "198.51.100.7",
+        "class": 0,
+        "outcome": "forward",
+        "best_effort": false,
+        "shares": {"a": 0.3, "b": 0.7},
+        "fractions": {"a": "3/10", "b": "7/10"},
+        "stages": [
+            stage("enabled", &["a", "b", "c"][..], serde_json::json!([])),
+            stage("available", &["a", "b"], serde_json::json!([{"member": "c", "why": why}])),
+            stage("priority", &["a", "b"], serde_json::json!([])),
+            stage("latency", &["a", "b"], serde_json::json!([])),
+            stage("weight", &["a", "b"], serde_json::json!([])),
+        ],
+        "ring": {"length": 16381, "hash": "469b61f8eba7fe23"},
+    });
+    let json = serde_json::to_value(&explanation).unwrap();
+    assert_eq!(json, expected);
+    assert_eq!(
+        serde_json::from_value::<Explanation>(json).unwrap(),
+        explanation
+    );
+}
+
+#[test]
+fn percentages_have_up_to_two_decimals() {
+    let cases = [
+        (1., "100 %"),
+        (0.3, "30 %"),
+        (7. / 60., "11.67 %"),
+        (1e-3, "0.1 %"),
+    ];
+    for (share, text) in cases.into_iter().chain([(1e-5, "<0.01 %"), (0.2, "20 %")]) {
+        assert_eq!(text::percent(share), text);
+    }
+}

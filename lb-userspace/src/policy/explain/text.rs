@@ -1,0 +1,93 @@
+use std::fmt;
+
+use super::{Explanation, Outcome, StageSummary};
+use crate::model::Name;
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "service {}, client {}", self.service, self.client)?;
+        for stages in self.stages.chunk_by(|one, next| one.group == next.group) {
+            writeln!(f, "\ngroup {}", stages[0].group)?;
+            write_stages(f, stages)?;
+        }
+        match self.outcome {
+            Outcome::Drop => writeln!(f, "\nno member may get traffic: new flows are dropped"),
+            Outcome::Forward => self.write_shares(f),
+        }
+    }
+}
+
+impl Explanation {
+    fn write_shares(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "\nshares")?;
+        let rows = self.fractions.iter().zip(self.shares.values());
+        let rows: Vec<_> = rows
+            .map(|((name, fraction), share)| {
+                [name.as_str(), fraction, &percent(*share)].map(str::to_owned)
+            })
+            .collect();
+        let column = |column: usize| width(rows.iter().map(|row| row[column].as_str()));
+        let (names, fractions, percents) = (column(0), column(1), column(2));
+        for [name, fraction, percent] in &rows {
+            writeln!(
+                f,
+                "  {name:names$}  {fraction:>fractions$}  {percent:>percents$}"
+            )?;
+        }
+        if self.best_effort {
+            writeln!(f, "  all members are down: traffic goes to all of them")?;
+        }
+        writeln!(f, "\nring {}, {} slots", self.ring.hash, self.ring.length)
+    }
+}
+
+fn write_stages(f: &mut fmt::Formatter<'_>, stages: &[StageSummary]) -> fmt::Result {
+    let kept: Vec<_> = stages.iter().map(|it| listed(&it.kept)).collect();
+    let removed = stages.iter().flat_map(|it| &it.removed);
+    let names = width(stages.iter().map(|it| it.stage.as_str()));
+    let keeps = width(kept.iter().map(String::as_str));
+    let outs = width(removed.map(|out| out.member.as_str()));
+    for (stage, kept) in stages.iter().zip(&kept) {
+        let removed =
+            (stage.removed.iter()).map(|out| format!("- {:outs$}  {}", out.member, out.why));
+        let mut remarks = stage.note.iter().cloned().chain(removed);
+        let first = remarks.next().unwrap_or_default();
+        let line = format!("  {:names$}  {kept:keeps$}  {first}", stage.stage);
+        writeln!(f, "{}", line.trim_end())?;
+        for remark in remarks {
+            writeln!(f, "  {:names$}  {:keeps$}  {remark}", "", "")?;
+        }
+    }
+    Ok(())
+}
+
+/// The names; of a long list the first ones and how many more there are.
+fn listed(names: &[Name]) -> String {
+    const MOST: usize = 8;
+    let shown = if names.len() > MOST {
+        MOST - 2
+    } else {
+        names.len()
+    };
+    let (shown, rest) = names.split_at(shown);
+    let shown: Vec<_> = shown.iter().map(Name::as_str).collect();
+    match (shown.len(), rest.len()) {
+        (0, _) => "nobody".to_owned(),
+        (_, 0) => shown.join(", "),
+        (_, more) => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
+/// `30 %`, `11.67 %`: two decimals, without zeros at the end.
+pub(super) fn percent(share: f64) -> String {
+    let percent = share * 100.;
+    if percent < 0.01 {
+        return "<0.01 %".to_owned();
+    }
+    let text = format!("{percent:.2}");
+    format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
+fn width<'a>(texts: impl Iterator<Item = &'a str>) -> usize {
+    texts.map(str::len).max().unwrap_or_default()
+}
