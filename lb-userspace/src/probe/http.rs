@@ -1,3 +1,5 @@
+//! HTTP/1.1 probes.
+
 use std::{
     error::Error as _,
     io,
@@ -13,7 +15,6 @@ use hyper::{
     body::Bytes,
     client::conn::http1::{self, SendRequest},
     header::{CONNECTION, HOST, HeaderName, HeaderValue},
-    http,
 };
 use hyper_util::rt::TokioIo;
 use nix::errno::Errno;
@@ -31,7 +32,7 @@ const MAX_BUFFER: usize = 32 * 1024;
 /// The latency is the wall-clock time from just before the request is sent to the last byte of the
 /// answer (S36). Sending begins when the connection stands, so the time to connect is not part
 /// of it. Redirects are not followed (D32); a body is read and thrown away.
-pub(super) async fn probe(
+pub async fn probe(
     target: SocketAddr,
     http: &HttpProbe,
     timeout: Duration,
@@ -49,7 +50,14 @@ pub(super) async fn probe(
 
 /// The request of a probe. It asks the backend to close the connection, as it is the only one
 /// (RFC 9112, 9.3).
-fn request(target: SocketAddr, http: &HttpProbe) -> Result<Request<Empty<Bytes>>, http::Error> {
+///
+/// # Errors
+///
+/// When the path, a header or the host can not stand in an HTTP request.
+pub fn request(
+    target: SocketAddr,
+    http: &HttpProbe,
+) -> Result<Request<Empty<Bytes>>, hyper::http::Error> {
     let mut request = Request::builder()
         .method(match http.method {
             Method::Get => hyper::Method::GET,
@@ -59,7 +67,7 @@ fn request(target: SocketAddr, http: &HttpProbe) -> Result<Request<Empty<Bytes>>
         .body(Empty::new())?;
     let headers = request.headers_mut();
     for (name, value) in &http.headers {
-        headers.append(HeaderName::try_from(name)?, HeaderValue::try_from(value)?);
+        headers.try_append(HeaderName::try_from(name)?, HeaderValue::try_from(value)?)?;
     }
     if let Some(host) = &http.host {
         headers.insert(HOST, HeaderValue::try_from(host)?);

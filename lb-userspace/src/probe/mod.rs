@@ -1,6 +1,8 @@
 //! Probes: one file per kind, the rules that make health of results, and the scheduler.
 
-mod http;
+#[cfg(test)]
+mod fixtures;
+pub mod http;
 mod latency;
 mod scheduler;
 #[cfg(test)]
@@ -105,4 +107,50 @@ fn vector(id: &str, column: &str) -> String {
     let vectors: Vec<serde_json::Value> = serde_json::from_str(text).unwrap();
     let vector = vectors.iter().find(|vector| vector["id"] == id);
     vector.unwrap()[column].as_str().unwrap().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_has_a_name_and_a_reason() {
+        let text = || "x".to_owned();
+        let timeout = |phase| Failure::Timeout { phase };
+        for (failure, label, reason) in [
+            (
+                Failure::Closed,
+                "closed",
+                "closed the connection before the answer was complete",
+            ),
+            (Failure::Protocol(text()), "protocol", "no valid answer: x"),
+            (Failure::Refused, "refused", "refused the connection"),
+            (Failure::Status(503), "status", "answered with status 503"),
+            (
+                timeout(Phase::Answer),
+                "answer_timeout",
+                "no complete answer within the timeout",
+            ),
+            (
+                timeout(Phase::Connect),
+                "connect_timeout",
+                "no connection within the timeout",
+            ),
+            (
+                Failure::Unreachable(text()),
+                "unreachable",
+                "unreachable: x",
+            ),
+            (
+                Failure::Unsent(text()),
+                "unsent",
+                "the probe could not be sent: x",
+            ),
+        ] {
+            assert_eq!(
+                (failure.label(), failure.to_string().as_str()),
+                (label, reason)
+            );
+        }
+    }
 }

@@ -141,3 +141,6 @@ async fn sample(
     let sample = probe(key, timeout).await;
     samples.send((key.clone(), sample)).await
 }
+
+#[cfg(test)]
+mod tests;

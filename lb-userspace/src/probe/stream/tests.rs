@@ -1,81 +1,17 @@
-use std::path::PathBuf;
-
 use super::*;
 use crate::{
-    model::{
-        AllDown, Edge, Forward, Group, HttpProbe, Member, Method, Priority, Stage, StatusRange,
-        Weight, XdpMode,
+    model::{Forward, HttpProbe, Method, StatusRange},
+    probe::{
+        Window,
+        fixtures::{self, group, model, name},
+        vector,
     },
-    probe::vector,
 };
 
 const SECOND: Duration = Duration::from_secs(1);
 
-fn name(text: &str) -> Name {
-    text.parse().unwrap()
-}
-
 fn seconds(interval: u64, timeout: u64) -> Probe {
-    Probe {
-        kind: ProbeKind::Http(HttpProbe {
-            method: Method::Head,
-            path: "/".to_owned(),
-            host: None,
-            headers: Vec::new(),
-            expect: vec![StatusRange::new(200, 200).unwrap()],
-        }),
-        port: 80,
-        interval: SECOND * u32::try_from(interval).unwrap(),
-        timeout: SECOND * u32::try_from(timeout).unwrap(),
-    }
-}
-
-fn group(name_: &str, members: &[&str], probe: Option<Probe>, health: (i64, i64)) -> Group {
-    Group {
-        name: name(name_),
-        stages: vec![Stage::Available(AllDown::RoundRobin), Stage::Weight],
-        members: (members.iter())
-            .map(|backend| Member {
-                backend: name(backend),
-                enabled: true,
-                priority: Priority::DEFAULT,
-                weight: Weight::DEFAULT,
-            })
-            .collect(),
-        probe,
-        health: HealthRule::new(health.0, health.1).unwrap(),
-    }
-}
-
-/// A model with the backends `a` (10.0.0.1), `b` (10.0.0.2) and `a2`, a second name for `a`.
-fn model(groups: impl IntoIterator<Item = Group>) -> Model {
-    let backends = [("a", 1), ("a2", 1), ("b", 2)].map(|(text, host)| {
-        let backend = Backend {
-            name: name(text),
-            address: [10, 0, 0, host].into(),
-            forward: Forward::L2Dsr,
-        };
-        (backend.name.clone(), backend)
-    });
-    Model {
-        edge: Edge {
-            name: name("fra-1"),
-            interface: "eth0".to_owned(),
-            xdp_mode: XdpMode::Auto,
-            ring_key: String::new(),
-            packet_log: false,
-            pin_dir: PathBuf::new(),
-            state_dir: PathBuf::new(),
-            control: PathBuf::new(),
-            startup_grace: 10 * SECOND,
-            flow_entries: 64,
-            ring_slots: 0,
-            insert_limit: 0,
-        },
-        backends: backends.into(),
-        groups: groups.into_iter().map(|g| (g.name.clone(), g)).collect(),
-        services: BTreeMap::new(),
-    }
+    fixtures::probe(Duration::from_secs(interval), Duration::from_secs(timeout))
 }
 
 fn all(model: &Model) -> BTreeMap<StreamKey, Schedule> {
@@ -164,7 +100,7 @@ fn haste_lasts_until_every_outcome_is_decided() {
         let rule = HealthRule::new(window, required).unwrap();
         let enough = enough_to_decide(rule);
         let decided = |samples: usize, history: u32| {
-            let mut window = crate::probe::Window::new(rule);
+            let mut window = Window::new(rule);
             (0..samples).for_each(|bit| window.record(history >> bit & 1 == 1));
             window.decided()
         };

@@ -1,0 +1,86 @@
+//! Models for tests.
+
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+
+use crate::model::{
+    AllDown, Backend, Edge, Forward, Group, HealthRule, HttpProbe, Member, Method, Model, Name,
+    Priority, Probe, ProbeKind, Stage, StatusRange, Weight, XdpMode,
+};
+
+pub(super) fn name(text: &str) -> Name {
+    text.parse().unwrap()
+}
+
+/// Asks for `/healthz` with HEAD and wants 200.
+pub(super) fn head() -> HttpProbe {
+    HttpProbe {
+        method: Method::Head,
+        path: "/healthz".to_owned(),
+        host: None,
+        headers: vec![("User-Agent".to_owned(), "Waggle Health Probe".to_owned())],
+        expect: vec![StatusRange::new(200, 200).unwrap()],
+    }
+}
+
+/// [`head`] on port 80.
+pub(super) fn probe(interval: Duration, timeout: Duration) -> Probe {
+    Probe {
+        kind: ProbeKind::Http(head()),
+        port: 80,
+        interval,
+        timeout,
+    }
+}
+
+pub(super) fn group(
+    called: &str,
+    members: &[&str],
+    probe: Option<Probe>,
+    health: (i64, i64),
+) -> Group {
+    Group {
+        name: name(called),
+        stages: vec![Stage::Available(AllDown::RoundRobin), Stage::Weight],
+        members: (members.iter())
+            .map(|backend| Member {
+                backend: name(backend),
+                enabled: true,
+                priority: Priority::DEFAULT,
+                weight: Weight::DEFAULT,
+            })
+            .collect(),
+        probe,
+        health: HealthRule::new(health.0, health.1).unwrap(),
+    }
+}
+
+/// A model with the backends `a` (10.0.0.1), `b` (10.0.0.2) and `a2`, a second name for `a`.
+pub(super) fn model(groups: impl IntoIterator<Item = Group>) -> Model {
+    let backends = [("a", 1), ("a2", 1), ("b", 2)].map(|(text, host)| {
+        let backend = Backend {
+            name: name(text),
+            address: [10, 0, 0, host].into(),
+            forward: Forward::L2Dsr,
+        };
+        (backend.name.clone(), backend)
+    });
+    Model {
+        edge: Edge {
+            name: name("fra-1"),
+            interface: "eth0".to_owned(),
+            xdp_mode: XdpMode::Auto,
+            ring_key: String::new(),
+            packet_log: false,
+            pin_dir: PathBuf::new(),
+            state_dir: PathBuf::new(),
+            control: PathBuf::new(),
+            startup_grace: Duration::from_secs(10),
+            flow_entries: 64,
+            ring_slots: 0,
+            insert_limit: 0,
+        },
+        backends: backends.into(),
+        groups: groups.into_iter().map(|g| (g.name.clone(), g)).collect(),
+        services: BTreeMap::new(),
+    }
+}
