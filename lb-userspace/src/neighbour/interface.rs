@@ -1,0 +1,42 @@
+use anyhow::{Context as _, bail};
+
+use super::kernel::Kernel;
+use crate::model::Mac;
+
+/// An Ethernet interface as it is now.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Interface {
+    /// The kernel's number for it.
+    pub index: u32,
+    /// Its address.
+    pub mac: Mac,
+    /// Largest IP packet that it takes, in bytes.
+    pub mtu: u16,
+}
+
+impl Interface {
+    /// Looks for the interface called `name` in the present network namespace.
+    ///
+    /// # Errors
+    /// When there is none, with the names of those that exist; when it is no Ethernet interface;
+    /// when the kernel can not be asked.
+    pub async fn look_up(name: &str) -> anyhow::Result<Self> {
+        Self::ask(&Kernel::open()?, name).await
+    }
+
+    /// The same, with a connection that is there already.
+    pub(super) async fn ask(kernel: &Kernel, name: &str) -> anyhow::Result<Self> {
+        let links = kernel.links(name).await.context("the list of interfaces")?;
+        if let Some(interface) = links.edge {
+            return Ok(interface);
+        }
+        let names: Vec<&str> = links.names.values().map(String::as_str).collect();
+        if names.contains(&name) {
+            bail!("{name} is no Ethernet interface: it has no MAC address");
+        }
+        bail!(
+            "there is no interface {name}; there are: {}",
+            names.join(", ")
+        );
+    }
+}

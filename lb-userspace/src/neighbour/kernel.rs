@@ -1,0 +1,263 @@
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
+};
+
+use anyhow::{Context as _, bail};
+use futures_util::{StreamExt as _, TryStreamExt as _, pin_mut, stream::BoxStream};
+use rtnetlink::{
+    Error, Handle, MulticastGroup, RouteMessageBuilder, new_connection, new_multicast_connection,
+    packet_core::{NetlinkMessage, NetlinkPayload},
+    packet_route::{
+        RouteNetlinkMessage,
+        link::{LinkAttribute, LinkLayerType, LinkMessage},
+        neighbour::{
+            NeighbourAddress, NeighbourAttribute, NeighbourFlags, NeighbourMessage, NeighbourState,
+        },
+        route::{RouteAddress, RouteAttribute, RouteMessage, RouteMetric, RouteType, RouteVia},
+    },
+};
+use tokio::task::JoinSet;
+
+use super::{
+    Interface,
+    way::{Links, Neighbour, Nudge, Route},
+};
+use crate::model::Mac;
+
+/// What makes a way other than it was: addresses, links, neighbours, routes and rules.
+const GROUPS: &[MulticastGroup] = &[
+    MulticastGroup::Link,
+    MulticastGroup::Neigh,
+    MulticastGroup::Ipv4Ifaddr,
+    MulticastGroup::Ipv4Route,
+    MulticastGroup::Ipv4Rule,
+    MulticastGroup::Ipv6Ifaddr,
+    MulticastGroup::Ipv6Route,
+    MulticastGroup::Ipv6Rule,
+];
+
+/// The kernel's network configuration in one namespace.
+pub(super) struct Kernel {
+    requests: Handle,
+    /// Held so that the connection ends with this.
+    _connection: JoinSet<()>,
+}
+
+/// What changes in it.
+///
+/// It has a socket of its own: when more comes than that holds, the kernel drops some, and an
+/// answer must not be among those.
+pub(super) struct Events {
+    messages: BoxStream<'static, NetlinkMessage<RouteNetlinkMessage>>,
+    _connection: JoinSet<()>,
+}
+
+impl Events {
+    /// Those of the present namespace.
+    pub(super) fn subscribe() -> anyhow::Result<Self> {
+        let (connection, _, messages) =
+            new_multicast_connection(GROUPS).context("no netlink socket for events")?;
+        Ok(Self {
+            messages: messages.map(|(message, _)| message).boxed(),
+            _connection: running(connection),
+        })
+    }
+
+    /// Waits until something changes that may concern the ways to `addresses`. Lost events may.
+    pub(super) async fn next(&mut self, addresses: &BTreeSet<IpAddr>) -> anyhow::Result<()> {
+        while let Some(message) = self.messages.next().await {
+            if concerns(&message, addresses) {
+                return Ok(());
+            }
+        }
+        bail!("the kernel closed the netlink socket");
+    }
+}
+
+fn running(connection: impl Future<Output = ()> + Send + 'static) -> JoinSet<()> {
+    let mut running = JoinSet::new();
+    running.spawn(connection);
+    running
+}
+
+impl Kernel {
+    /// Connects to it in the present namespace.
+    pub(super) fn open() -> anyhow::Result<Self> {
+        let (connection, requests, _) = new_connection().context("no netlink socket")?;
+        Ok(Self {
+            requests,
+            _connection: running(connection),
+        })
+    }
+
+    /// All interfaces, and whatever there is to know of the one called `edge`.
+    pub(super) async fn links(&self, edge: &str) -> Result<Links, Error> {
+        let mut links = Links::default();
+        let messages = self.requests.link().get().execute();
+        pin_mut!(messages);
+        while let Some(message) = messages.try_next().await? {
+            let index = message.header.index;
+            let Some(name) = link_name(&message) else {
+                continue;
+            };
+            if name == edge {
+                links.edge = interface(&message);
+            }
+            links.names.insert(index, name.to_owned());
+        }
+        Ok(links)
+    }
+
+    /// The neighbours on one interface.
+    pub(super) async fn neighbours(
+        &self,
+        interface: u32,
+    ) -> Result<BTreeMap<IpAddr, Neighbour>, Error> {
+        let mut neighbours = BTreeMap::new();
+        let messages = self.requests.neighbours().get().execute();
+        pin_mut!(messages);
+        while let Some(message) = messages.try_next().await? {
+            if message.header.ifindex != interface {
+                continue;
+            }
+            if let Some(address) = neighbour_address(&message) {
+                let state = message.header.state;
+                let mac = message
+                    .attributes
+                    .iter()
+                    .find_map(|attribute| match attribute {
+                        NeighbourAttribute::LinkLayerAddress(bytes) => mac(bytes),
+                        _ => None,
+                    });
+                neighbours.insert(address, Neighbour { state, mac });
+            }
+        }
+        Ok(neighbours)
+    }
+
+    /// Where a packet of this host's to `address` would go.
+    pub(super) async fn route(&self, address: IpAddr) -> anyhow::Result<Route> {
+        let bits = if address.is_ipv4() { 32 } else { 128 };
+        let message = RouteMessageBuilder::<IpAddr>::new()
+            .destination_prefix(address, bits)?
+            .build();
+        let answers = self.requests.route().get(message).execute();
+        pin_mut!(answers);
+        match answers.try_next().await {
+            Ok(Some(answer)) => Ok(route(&answer)),
+            Ok(None) => bail!("the kernel does not say where {address} is"),
+            // Thus it answers where routes end in `unreachable` and the like, too.
+            Err(Error::NetlinkError(refusal)) => Ok(Route::Missing(refusal.to_io().to_string())),
+            Err(other) => Err(other.into()),
+        }
+    }
+
+    /// Asks the kernel to find out about a neighbour; the answer comes as an event.
+    pub(super) async fn nudge(
+        &self,
+        interface: u32,
+        address: IpAddr,
+        nudge: Nudge,
+    ) -> Result<(), Error> {
+        let request = self.requests.neighbours().add(interface, address).replace();
+        match nudge {
+            Nudge::Confirm => request.state(NeighbourState::Probe),
+            Nudge::Resolve => request
+                .state(NeighbourState::None)
+                .flags(NeighbourFlags::Use),
+        }
+        .execute()
+        .await
+    }
+}
+
+fn concerns(message: &NetlinkMessage<RouteNetlinkMessage>, addresses: &BTreeSet<IpAddr>) -> bool {
+    match &message.payload {
+        NetlinkPayload::InnerMessage(
+            RouteNetlinkMessage::NewNeighbour(neighbour)
+            | RouteNetlinkMessage::DelNeighbour(neighbour),
+        ) => neighbour_address(neighbour).is_some_and(|address| addresses.contains(&address)),
+        _ => true,
+    }
+}
+
+fn link_name(message: &LinkMessage) -> Option<&str> {
+    message
+        .attributes
+        .iter()
+        .find_map(|attribute| match attribute {
+            LinkAttribute::IfName(name) => Some(name.as_str()),
+            _ => None,
+        })
+}
+
+fn interface(message: &LinkMessage) -> Option<Interface> {
+    if message.header.link_layer_type != LinkLayerType::Ether {
+        return None;
+    }
+    let mut address = None;
+    let mut mtu = None;
+    for attribute in &message.attributes {
+        match attribute {
+            LinkAttribute::Address(bytes) => address = mac(bytes),
+            LinkAttribute::Mtu(bytes) => mtu = Some(u16::try_from(*bytes).unwrap_or(u16::MAX)),
+            _ => {}
+        }
+    }
+    Some(Interface {
+        index: message.header.index,
+        mac: address?,
+        mtu: mtu?,
+    })
+}
+
+fn neighbour_address(message: &NeighbourMessage) -> Option<IpAddr> {
+    message
+        .attributes
+        .iter()
+        .find_map(|attribute| match attribute {
+            NeighbourAttribute::Destination(NeighbourAddress::Inet(v4)) => Some(IpAddr::V4(*v4)),
+            NeighbourAttribute::Destination(NeighbourAddress::Inet6(v6)) => Some(IpAddr::V6(*v6)),
+            _ => None,
+        })
+}
+
+fn route(message: &RouteMessage) -> Route {
+    match message.header.kind {
+        RouteType::Unicast => {}
+        RouteType::Local => return Route::Local,
+        _ => return Route::NotOneHost,
+    }
+    let mut out = None;
+    let mut gateway = None;
+    let mut mtu = None;
+    for attribute in &message.attributes {
+        match attribute {
+            RouteAttribute::Oif(index) => out = Some(*index),
+            RouteAttribute::Gateway(RouteAddress::Inet(v4))
+            | RouteAttribute::Via(RouteVia::Inet(v4)) => gateway = Some(IpAddr::V4(*v4)),
+            RouteAttribute::Gateway(RouteAddress::Inet6(v6))
+            | RouteAttribute::Via(RouteVia::Inet6(v6)) => gateway = Some(IpAddr::V6(*v6)),
+            RouteAttribute::Metrics(metrics) => {
+                mtu = metrics.iter().find_map(|metric| match metric {
+                    RouteMetric::Mtu(bytes) => Some(*bytes),
+                    _ => None,
+                });
+            }
+            _ => {}
+        }
+    }
+    out.map_or_else(
+        || Route::Missing("it has no interface".to_owned()),
+        |interface| Route::Out {
+            interface,
+            gateway,
+            mtu,
+        },
+    )
+}
+
+fn mac(bytes: &[u8]) -> Option<Mac> {
+    bytes.try_into().ok().map(Mac)
+}

@@ -1,0 +1,186 @@
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
+    time::Duration,
+};
+
+use anyhow::Context as _;
+use rtnetlink::packet_route::neighbour::NeighbourState;
+use tokio::{
+    sync::{mpsc, watch},
+    task::JoinHandle,
+    time::{self, MissedTickBehavior},
+};
+
+use super::{
+    Interface, Way,
+    kernel::{Events, Kernel},
+    way::{Facts, Neighbour, nudge},
+};
+
+/// How often everything is looked at without an event, and what is unknown or doubtful asked for
+/// again.
+const REFRESH: Duration = Duration::from_secs(5);
+/// Changes come in groups; this long after the first they are looked at together.
+const SETTLE: Duration = Duration::from_millis(20);
+/// How long the kernel may take to answer, and how long to wait before it is tried again.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Watches the ways to backends. Dropping it ends that.
+#[derive(Debug)]
+pub struct Neighbours {
+    addresses: watch::Sender<BTreeSet<IpAddr>>,
+    task: JoinHandle<()>,
+}
+
+impl Neighbours {
+    /// Begins to watch, in the present network namespace, from an edge with this interface. The
+    /// way to an address is sent once when it is first known, and then whenever it changes.
+    ///
+    /// # Errors
+    /// Those of [`Interface::look_up`].
+    pub async fn start(
+        interface: &str,
+        changes: mpsc::Sender<(IpAddr, Way)>,
+    ) -> anyhow::Result<Self> {
+        let (kernel, events) = (Kernel::open()?, Events::subscribe()?);
+        Interface::ask(&kernel, interface).await?;
+        let (addresses, watched) = watch::channel(BTreeSet::new());
+        let watcher = Watcher {
+            interface: interface.to_owned(),
+            watched,
+            changes,
+            known: BTreeMap::new(),
+        };
+        Ok(Self {
+            addresses,
+            task: tokio::spawn(watcher.run(kernel, events)),
+        })
+    }
+
+    /// Sets the addresses to watch. What is sent of those that were watched before is not
+    /// repeated.
+    pub fn watch(&mut self, addresses: BTreeSet<IpAddr>) {
+        self.addresses.send_replace(addresses);
+    }
+}
+
+impl Drop for Neighbours {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+struct Watcher {
+    interface: String,
+    watched: watch::Receiver<BTreeSet<IpAddr>>,
+    changes: mpsc::Sender<(IpAddr, Way)>,
+    /// What was sent last of every watched address.
+    known: BTreeMap<IpAddr, Way>,
+}
+
+/// Nobody is interested any more.
+struct Unwatched;
+
+impl Watcher {
+    async fn run(mut self, mut kernel: Kernel, mut events: Events) {
+        while let Err(error) = self.follow(&kernel, &mut events).await {
+            tracing::warn!("neighbours are not watched: {error:#}");
+            (kernel, events) = loop {
+                time::sleep(PATIENCE).await;
+                match (Kernel::open(), Events::subscribe()) {
+                    (Ok(kernel), Ok(events)) => break (kernel, events),
+                    (Err(error), _) | (_, Err(error)) => {
+                        tracing::warn!("neighbours are not watched: {error:#}");
+                    }
+                }
+            };
+        }
+    }
+
+    /// Returns when nobody is interested any more, or with an error of the connection.
+    async fn follow(&mut self, kernel: &Kernel, events: &mut Events) -> anyhow::Result<()> {
+        let mut refresh = time::interval(REFRESH);
+        refresh.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            let addresses = self.watched.borrow_and_update().clone();
+            let in_turn = tokio::select! {
+                changed = self.watched.changed() => match changed {
+                    Ok(()) => false,
+                    Err(_) => return Ok(()),
+                },
+                event = events.next(&addresses) => {
+                    event?;
+                    time::sleep(SETTLE).await;
+                    false
+                }
+                _ = refresh.tick() => true,
+            };
+            let addresses = self.watched.borrow_and_update().clone();
+            self.known.retain(|address, _| addresses.contains(address));
+            let changes = time::timeout(PATIENCE, self.look(kernel, &addresses, in_turn))
+                .await
+                .context("the kernel does not answer")??;
+            if let Err(Unwatched) = self.tell(changes).await {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The ways that have changed.
+    ///
+    /// It nudges the kernel at once about what is missing or doubtful, but about what has failed
+    /// only when that is new, and in turn: a dead backend is not asked for without a pause.
+    async fn look(
+        &self,
+        kernel: &Kernel,
+        addresses: &BTreeSet<IpAddr>,
+        in_turn: bool,
+    ) -> anyhow::Result<Vec<(IpAddr, Way)>> {
+        let links = kernel.links(&self.interface).await?;
+        let neighbours = match links.edge {
+            Some(edge) => kernel.neighbours(edge.index).await?,
+            None => BTreeMap::new(),
+        };
+        let mut changes = Vec::new();
+        for &address in addresses {
+            let before = self.known.get(&address);
+            let neighbour = neighbours.get(&address).copied();
+            let way = Facts {
+                address,
+                interface: &self.interface,
+                links: &links,
+                route: &kernel.route(address).await?,
+                neighbour,
+                known: before.and_then(Way::next_hop),
+            }
+            .way();
+            let changed = before != Some(&way);
+            if let (Some(edge), Some(nudge)) = (links.edge, nudge(neighbour))
+                && !matches!(way, Way::Refused(_))
+                && (changed || in_turn || !failed(neighbour))
+                && let Err(error) = kernel.nudge(edge.index, address, nudge).await
+            {
+                // The entry may have changed meanwhile; that is an event of its own.
+                tracing::debug!(%address, "not asked for: {error}");
+            }
+            if changed {
+                changes.push((address, way));
+            }
+        }
+        Ok(changes)
+    }
+
+    async fn tell(&mut self, changes: Vec<(IpAddr, Way)>) -> Result<(), Unwatched> {
+        for (address, way) in changes {
+            let sent = self.changes.send((address, way.clone())).await;
+            sent.map_err(|_gone| Unwatched)?;
+            self.known.insert(address, way);
+        }
+        Ok(())
+    }
+}
+
+fn failed(neighbour: Option<Neighbour>) -> bool {
+    neighbour.is_some_and(|neighbour| neighbour.state == NeighbourState::Failed)
+}

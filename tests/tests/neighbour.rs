@@ -1,0 +1,362 @@
+//! The ways to backends, watched on real links.
+
+use std::{
+    fmt::Write as _,
+    fs,
+    net::{IpAddr, Ipv4Addr},
+    time::Duration,
+};
+
+use lb_tests::lab::{DEADLINE, Host, INTERFACE, Lab, Topology};
+use lb_userspace::{
+    model::Mac,
+    neighbour::{Interface, Neighbours, Way},
+};
+use tokio::{
+    runtime,
+    sync::mpsc,
+    task,
+    time::{self, timeout},
+};
+
+/// No host of the lab has it, nor a route to it.
+const ELSEWHERE: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 9));
+
+/// The watcher in the edge's namespace.
+struct Watch {
+    neighbours: Neighbours,
+    changes: mpsc::Receiver<(IpAddr, Way)>,
+}
+
+impl Watch {
+    async fn start(addresses: impl IntoIterator<Item = IpAddr>) -> Self {
+        let (sender, changes) = mpsc::channel(16);
+        let mut neighbours = Neighbours::start(INTERFACE, sender)
+            .await
+            .expect("a watcher");
+        neighbours.watch(addresses.into_iter().collect());
+        Self {
+            neighbours,
+            changes,
+        }
+    }
+
+    /// The next change.
+    async fn next(&mut self) -> (IpAddr, Way) {
+        let change = timeout(DEADLINE, self.changes.recv()).await;
+        change.expect("a change in time").expect("a watcher")
+    }
+
+    /// Waits until the way to `address` has become `wanted`.
+    async fn expect(&mut self, address: IpAddr, wanted: Way) {
+        let wanted = (address, wanted);
+        let mut seen = Vec::new();
+        let wait = async {
+            while seen.last() != Some(&wanted) {
+                seen.push(self.changes.recv().await.expect("a watcher"));
+            }
+        };
+        let in_time = timeout(DEADLINE, wait).await.is_ok();
+        assert!(in_time, "{wanted:?} did not come, but {seen:?}");
+    }
+
+    async fn refused(&mut self, address: IpAddr, why: &str) {
+        self.expect(address, Way::Refused(why.to_owned())).await;
+    }
+}
+
+/// Runs a test in the namespace of the edge. The watcher has the same thread: it works while the
+/// test awaits.
+fn on_the_edge(test: impl AsyncFnOnce(&Lab) + Send) {
+    let lab = Lab::new(Topology::default());
+    lab.edge().enter(|| {
+        let mut runtime = runtime::Builder::new_current_thread();
+        let runtime = runtime.enable_all().build().expect("a runtime");
+        runtime.block_on(test(&lab));
+    });
+}
+
+fn address(host: &Host) -> IpAddr {
+    host.address().into()
+}
+
+fn open(lab: &Lab, next_hop: Mac) -> Way {
+    Way::Open {
+        next_hop,
+        source: lab.edge().mac(),
+        mtu: 1500,
+    }
+}
+
+/// Entries of the edge count as good for a second at most, not for half a minute.
+fn distrust(lab: &Lab) {
+    let key = "ipv4/neigh/eth0/base_reachable_time_ms";
+    lab.edge().sysctl(&[(key, "700")]);
+}
+
+#[test]
+fn backends_on_the_link_are_resolved() {
+    on_the_edge(async |lab| {
+        let [a, b] = [&lab.backends[0], &lab.backends[1]];
+        let mut watch = Watch::start([address(a)]).await;
+        assert_eq!(watch.next().await, (address(a), Way::Unresolved));
+        assert_eq!(watch.next().await, (address(a), open(lab, a.mac())));
+
+        // What is watched on is not told again; what is watched anew is.
+        watch.neighbours.watch([address(a), address(b)].into());
+        assert_eq!(watch.next().await, (address(b), Way::Unresolved));
+        assert_eq!(watch.next().await, (address(b), open(lab, b.mac())));
+        watch.neighbours.watch([address(a)].into());
+        watch.neighbours.watch([ELSEWHERE].into());
+        assert_eq!(watch.next().await.0, ELSEWHERE);
+        watch.neighbours.watch([address(a)].into());
+        assert_eq!(watch.next().await, (address(a), open(lab, a.mac())));
+    });
+}
+
+#[test]
+fn a_flushed_entry_is_resolved_again_and_closes_nothing() {
+    on_the_edge(async |lab| {
+        let backend = &lab.backends[0];
+        let mut watch = Watch::start([address(backend)]).await;
+        watch
+            .expect(address(backend), open(lab, backend.mac()))
+            .await;
+        for _ in 0..3 {
+            lab.edge().run("ip neigh flush all");
+            let resolved = async {
+                let entry = || lab.edge().run("ip neigh show 198.51.100.101");
+                while !entry().contains("REACHABLE") {
+                    time::sleep(Duration::from_millis(5)).await;
+                }
+            };
+            timeout(DEADLINE, resolved).await.expect("a new entry");
+        }
+        assert!(watch.changes.try_recv().is_err());
+    });
+}
+
+#[test]
+fn another_network_card_in_a_backend_is_noticed_without_its_help() {
+    on_the_edge(async |lab| {
+        distrust(lab);
+        let backend = &lab.backends[0];
+        let mut watch = Watch::start([address(backend)]).await;
+        watch
+            .expect(address(backend), open(lab, backend.mac()))
+            .await;
+        backend.ip(&["link set eth0 address 02:00:00:00:00:99"]);
+        let new = Mac([2, 0, 0, 0, 0, 0x99]);
+        watch.expect(address(backend), open(lab, new)).await;
+    });
+}
+
+/// Case 73: such an entry was used for ever, since no packet of the host's own made it doubtful.
+#[test]
+fn a_stale_entry_with_a_wrong_address_mends_itself() {
+    on_the_edge(async |lab| {
+        let backend = &lab.backends[0];
+        let mut watch = Watch::start([address(backend)]).await;
+        watch
+            .expect(address(backend), open(lab, backend.mac()))
+            .await;
+        let wrong = Mac([2, 0, 0, 0, 0, 0x77]);
+        let ip = backend.address();
+        lab.edge().ip(&[&format!(
+            "neigh replace {ip} lladdr {wrong} dev eth0 nud stale"
+        )]);
+        watch.expect(ip.into(), open(lab, wrong)).await;
+        watch.expect(ip.into(), open(lab, backend.mac())).await;
+    });
+}
+
+#[test]
+fn a_backend_whose_link_is_down_is_unresolved_until_it_is_back() {
+    on_the_edge(async |lab| {
+        distrust(lab);
+        let backend = &lab.backends[0];
+        let mut watch = Watch::start([address(backend)]).await;
+        watch
+            .expect(address(backend), open(lab, backend.mac()))
+            .await;
+        backend.ip(&["link set eth0 down"]);
+        watch.expect(address(backend), Way::Unresolved).await;
+        backend.ip(&["link set eth0 up"]);
+        watch
+            .expect(address(backend), open(lab, backend.mac()))
+            .await;
+    });
+}
+
+#[test]
+fn a_backend_behind_a_gateway_is_refused_while_it_is() {
+    on_the_edge(async |lab| {
+        let [backend, gateway] = [&lab.backends[0], &lab.backends[1]];
+        let mut watch = Watch::start([address(backend)]).await;
+        watch
+            .expect(address(backend), open(lab, backend.mac()))
+            .await;
+        lab.edge()
+            .ip(&["route add 198.51.100.101 via 198.51.100.102"]);
+        let why = format!(
+            "198.51.100.101 is behind the gateway {}; l2-dsr needs it on the same link",
+            gateway.address()
+        );
+        watch.refused(address(backend), &why).await;
+        lab.edge().ip(&["route del 198.51.100.101"]);
+        watch
+            .expect(address(backend), open(lab, backend.mac()))
+            .await;
+    });
+}
+
+#[test]
+fn a_backend_behind_another_interface_is_refused() {
+    on_the_edge(async |lab| {
+        let mut watch = Watch::start([ELSEWHERE]).await;
+        let unreachable = "no route to 192.0.2.9: Network is unreachable (os error 101)";
+        watch.refused(ELSEWHERE, unreachable).await;
+        lab.edge().ip(&[
+            "link add eth1 type veth peer name far",
+            "address add 192.0.2.1/24 dev eth1",
+            "link set eth1 up",
+        ]);
+        let why = "the route to 192.0.2.9 leaves by eth1, not by eth0";
+        watch.refused(ELSEWHERE, why).await;
+    });
+}
+
+#[test]
+fn the_edge_itself_and_addresses_of_many_are_no_backends() {
+    on_the_edge(async |lab| {
+        let own = address(lab.edge());
+        let all = IpAddr::V4(Ipv4Addr::new(198, 51, 100, 255));
+        let mut watch = Watch::start([own, all]).await;
+        let why = "198.51.100.1 is an address of this edge itself";
+        assert_eq!(watch.next().await, (own, Way::Refused(why.to_owned())));
+        let why = "198.51.100.255 is not the address of one host";
+        assert_eq!(watch.next().await, (all, Way::Refused(why.to_owned())));
+    });
+}
+
+#[test]
+fn routes_that_end_in_a_refusal_are_told_as_such() {
+    on_the_edge(async |lab| {
+        let mut watch = Watch::start([ELSEWHERE]).await;
+        for (kind, error) in [
+            ("prohibit", "Permission denied (os error 13)"),
+            ("unreachable", "No route to host (os error 113)"),
+            ("blackhole", "Invalid argument (os error 22)"),
+        ] {
+            lab.edge()
+                .ip(&[&format!("route replace {kind} 192.0.2.0/24")]);
+            let why = format!("no route to 192.0.2.9: {error}");
+            watch.refused(ELSEWHERE, &why).await;
+            lab.edge().ip(&[&format!("route del {kind} 192.0.2.0/24")]);
+        }
+    });
+}
+
+#[test]
+fn changes_of_the_edge_s_own_interface_are_followed() {
+    on_the_edge(async |lab| {
+        let backend = &lab.backends[0];
+        let ip = address(backend);
+        let mut watch = Watch::start([ip]).await;
+        watch.expect(ip, open(lab, backend.mac())).await;
+        let way = |source, mtu| Way::Open {
+            next_hop: backend.mac(),
+            source,
+            mtu,
+        };
+        let edge = lab.edge();
+        edge.ip(&["route add 198.51.100.101 dev eth0 mtu 1400"]);
+        watch.expect(ip, way(edge.mac(), 1400)).await;
+        edge.ip(&["link set eth0 mtu 1300"]);
+        watch.expect(ip, way(edge.mac(), 1300)).await;
+        edge.ip(&["link set eth0 address 02:00:00:00:00:44"]);
+        watch
+            .expect(ip, way(Mac([2, 0, 0, 0, 0, 0x44]), 1300))
+            .await;
+
+        edge.ip(&["link set eth0 name gone"]);
+        watch
+            .refused(ip, "there is no Ethernet interface eth0")
+            .await;
+        edge.ip(&["link set gone name eth0"]);
+        watch
+            .expect(ip, way(Mac([2, 0, 0, 0, 0, 0x44]), 1300))
+            .await;
+    });
+}
+
+#[test]
+fn lost_events_lose_no_change() {
+    on_the_edge(async |lab| {
+        let backend = address(&lab.backends[0]);
+        let mut watch = Watch::start([backend]).await;
+        watch
+            .expect(backend, open(lab, lab.backends[0].mac()))
+            .await;
+        // While this thread waits for `ip`, nobody reads events.
+        let mut flood = String::new();
+        for i in 0..4_000 {
+            let [a, b] = [i / 256, i % 256];
+            writeln!(flood, "route add blackhole 10.0.{a}.{b}").unwrap();
+        }
+        let last = "route add 198.51.100.101 via 198.51.100.102";
+        lab.edge().ip(&[&flood, last]);
+        let why = "198.51.100.101 is behind the gateway 198.51.100.102; \
+                   l2-dsr needs it on the same link";
+        watch.refused(backend, why).await;
+        assert!(drops() > 0, "the flood was too small");
+    });
+}
+
+/// Netlink messages of this namespace that found no room.
+fn drops() -> u64 {
+    let table = fs::read_to_string("/proc/thread-self/net/netlink").expect("a table");
+    let drops = |line: &str| line.split_whitespace().nth(8)?.parse::<u64>().ok();
+    table.lines().filter_map(drops).sum()
+}
+
+#[test]
+fn an_interface_is_looked_up_or_missed_by_name() {
+    on_the_edge(async |lab| {
+        let found = Interface::look_up("eth0").await.unwrap();
+        assert_eq!((found.mac, found.mtu), (lab.edge().mac(), 1500));
+        assert!(found.index > 1);
+        for (name, complaint) in [
+            ("eth7", "there is no interface eth7; there are: lo, eth0"),
+            ("", "there is no interface ; there are: lo, eth0"),
+            ("lo", "lo is no Ethernet interface: it has no MAC address"),
+        ] {
+            let error = Interface::look_up(name).await.unwrap_err();
+            assert_eq!(error.to_string(), complaint);
+            let (sender, _receiver) = mpsc::channel(1);
+            let error = Neighbours::start(name, sender).await.unwrap_err();
+            assert_eq!(error.to_string(), complaint);
+        }
+    });
+}
+
+#[test]
+fn a_dead_backend_is_asked_for_again_but_not_without_a_pause() {
+    on_the_edge(async |lab| {
+        let nobody = IpAddr::V4(Ipv4Addr::new(198, 51, 100, 200));
+        // The kernel gives up at once, so every attempt ends within the time that is watched.
+        lab.edge().sysctl(&[
+            ("ipv4/neigh/eth0/mcast_solicit", "1"),
+            ("ipv4/neigh/eth0/retrans_time_ms", "10"),
+        ]);
+        let mut monitor = lab.edge().command("timeout");
+        monitor.args(["8", "ip", "monitor", "neigh"]);
+        let monitor = task::spawn_blocking(move || monitor.output());
+        let mut watch = Watch::start([nobody]).await;
+        assert_eq!(watch.next().await, (nobody, Way::Unresolved));
+        let said = monitor.await.unwrap().unwrap().stdout;
+        let failures = String::from_utf8(said).unwrap().matches("FAILED").count();
+        assert!((1..=4).contains(&failures), "{failures} attempts in 8 s");
+        assert!(watch.changes.try_recv().is_err());
+    });
+}
