@@ -81,7 +81,10 @@ struct Inputs {
 }
 
 impl Daemon {
-    #[expect(clippy::disallowed_methods, reason = "the daemon is where the clock is read")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the daemon is where the clock is read"
+    )]
     async fn start(path: &Path, model: Model) -> anyhow::Result<(Self, Inputs)> {
         let edge = &model.edge;
         let lock = Lock::take(&edge.state_dir, &edge.name)?;
@@ -95,7 +98,10 @@ impl Daemon {
         let scheduler = Scheduler::new(edge.name.clone(), sample_sender);
         control::serve(&edge.control, question_sender)?;
 
-        let served: Vec<u32> = tables.services().map(|(_, service)| service.group).collect();
+        let served: Vec<u32> = tables
+            .services()
+            .map(|(_, service)| service.group)
+            .collect();
         let adopted = model
             .groups
             .keys()
@@ -174,7 +180,9 @@ impl Daemon {
 
     /// Gives back the ids of targets that were removed and that no flow names any more.
     fn collect(&mut self) {
-        let Some(image) = self.engine.image() else { return };
+        let Some(image) = self.engine.image() else {
+            return;
+        };
         let named = self.kernel.named(tick(nanoseconds(monotonic())));
         for change in collect(&self.tables, image, &named.into_keys().collect()) {
             self.execute(&change);
@@ -224,7 +232,10 @@ impl Daemon {
 
     fn execute(&mut self, change: &crate::dataplane::Change) -> bool {
         if let Err(error) = self.kernel.execute(change) {
-            tracing::error!(?change, "The kernel's tables could not be written: {error:#}");
+            tracing::error!(
+                ?change,
+                "The kernel's tables could not be written: {error:#}"
+            );
             return false;
         }
         self.tables.apply(change);
@@ -234,7 +245,10 @@ impl Daemon {
     fn answer(&mut self, (request, reply): (Request, oneshot::Sender<Reply>)) {
         let answer = match request {
             Request::Admin(change) => {
-                match self.engine.handle(Event::Admin(change), self.started.elapsed()) {
+                match self
+                    .engine
+                    .handle(Event::Admin(change), self.started.elapsed())
+                {
                     Ok(effects) => {
                         self.perform(effects);
                         Reply::Done
@@ -271,8 +285,10 @@ impl Daemon {
         );
         let changes = changes(old, &checked.model);
         let mut trial = self.engine.clone();
-        let effects =
-            trial.handle(Event::Reload(Box::new(checked.model)), self.started.elapsed())?;
+        let effects = trial.handle(
+            Event::Reload(Box::new(checked.model)),
+            self.started.elapsed(),
+        )?;
         if let Some(image) = trial.image() {
             diff(&self.tables, image).with_context(|| path.display().to_string())?;
         }
@@ -292,15 +308,17 @@ impl Daemon {
                 let key = self.engine.target_key(&group.name, &member.backend);
                 member.target = key.and_then(|key| self.tables.target_id(&key));
                 member.flows = member.target.map(|id| named.get(&id).copied().unwrap_or(0));
-                member.packets = member
-                    .target
-                    .map(|id| counters.targets.get(&id).map_or(0, |counter| counter.packets));
+                member.packets = member.target.map(|id| {
+                    counters
+                        .targets
+                        .get(&id)
+                        .map_or(0, |counter| counter.packets)
+                });
             }
         }
         let edge = &self.engine.model().edge;
-        let packets = |(label, counter): (&str, lb_common::Counter)| {
-            (label.to_owned(), counter.packets)
-        };
+        let packets =
+            |(label, counter): (&str, lb_common::Counter)| (label.to_owned(), counter.packets);
         Ok(Status {
             edge: EdgeView {
                 name: edge.name.clone(),
@@ -313,7 +331,11 @@ impl Daemon {
                 flow_entries: edge.flow_entries,
             },
             view,
-            verdicts: counters.verdicts.into_iter().map(|(v, c)| packets((v.label(), c))).collect(),
+            verdicts: counters
+                .verdicts
+                .into_iter()
+                .map(|(v, c)| packets((v.label(), c)))
+                .collect(),
             flow_events: counters
                 .flow_events
                 .into_iter()
@@ -325,19 +347,36 @@ impl Daemon {
 
 fn tell(notice: &Notice) {
     match notice {
-        Notice::BestEffort { group, active: true } => tracing::warn!(
+        Notice::BestEffort {
+            group,
+            active: true,
+        } => tracing::warn!(
             %group, "All members are down: traffic goes to every enabled one (all-down rule).",
         ),
-        Notice::BestEffort { group, active: false } => {
+        Notice::BestEffort {
+            group,
+            active: false,
+        } => {
             tracing::info!(%group, "The all-down rule is no longer in use.");
         }
-        Notice::Health { group, backend, health: Health::Up, why } => {
+        Notice::Health {
+            group,
+            backend,
+            health: Health::Up,
+            why,
+        } => {
             tracing::info!(%group, %backend, why, "Backend is up.");
         }
-        Notice::Health { group, backend, health: _, why } => {
+        Notice::Health {
+            group,
+            backend,
+            health: _,
+            why,
+        } => {
             tracing::warn!(%group, %backend, why, "Backend is down.");
         }
         Notice::Published { group } => tracing::info!(%group, "First decision; it is served."),
+        Notice::Unsent { why } => tracing::error!(why, "A probe could not be sent."),
         Notice::Way { backend, way } => tracing::info!(%backend, way, "The way to a backend."),
     }
 }

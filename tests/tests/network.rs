@@ -2,7 +2,7 @@
 
 mod network {
     mod admin;
-    
+
     mod control;
     mod failover;
     mod refusals;

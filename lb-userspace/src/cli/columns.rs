@@ -4,8 +4,9 @@ pub(super) fn columns(indent: usize, rows: &[Vec<String>]) -> String {
         let cells = rows.iter().filter_map(|row| row.get(column));
         cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
     };
-    let widths: Vec<_> =
-        (0..rows.iter().map(Vec::len).max().unwrap_or(0)).map(width).collect();
+    let widths: Vec<_> = (0..rows.iter().map(Vec::len).max().unwrap_or(0))
+        .map(width)
+        .collect();
     let mut text = String::new();
     for row in rows {
         let mut line = " ".repeat(indent);

@@ -29,6 +29,10 @@ impl Arguments {
             (_, _, edge) => Path::new(config::PIN_ROOT).join(edge.unwrap_or_default()),
         };
         let removed = dataplane::detach(&place)?;
-        Ok(format!("removed from {}: {}\n", place.display(), removed.join(", ")))
+        Ok(format!(
+            "removed from {}: {}\n",
+            place.display(),
+            removed.join(", ")
+        ))
     }
 }

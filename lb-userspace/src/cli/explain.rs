@@ -5,11 +5,14 @@ use clap::Args;
 
 use super::{Daemon, Format, json, unexpected};
 use crate::{
-    config::{self, assume::{self, Assumed}},
+    config::{
+        self,
+        assume::{self, Assumed},
+    },
     control::{Reply, Request},
     model::{Admin, Group, Health, MemberState, Name},
     policy::{Explanation, decide},
-    table::{Ring, ring},
+    table::group_ring,
 };
 
 /// Explain why clients of a service go where they go: every stage, who was kept, who was removed
@@ -43,7 +46,10 @@ impl Arguments {
         let explanation = match &self.config {
             Some(path) => self.offline(path)?,
             None => {
-                let request = Request::Explain { service: self.service, client: self.client };
+                let request = Request::Explain {
+                    service: self.service,
+                    client: self.client,
+                };
                 match self.daemon.ask(&request)? {
                     Reply::Explained(explanation) => *explanation,
                     other => return Err(unexpected(&other)),
@@ -60,8 +66,8 @@ impl Arguments {
         let model = config::load(path)?.model;
         let assumed = match &self.assume {
             Some(path) => {
-                let text = std::fs::read_to_string(path)
-                    .with_context(|| path.display().to_string())?;
+                let text =
+                    std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
                 assume::parse(&text, &model.backends)
                     .with_context(|| format!("{} has mistakes", path.display()))?
             }
@@ -69,17 +75,25 @@ impl Arguments {
         };
         let service = model.services.get(self.service.as_str()).ok_or_else(|| {
             let known: Vec<_> = model.services.keys().map(Name::as_str).collect();
-            anyhow!("there is no service `{}`; there is {}", self.service, known.join(", "))
+            anyhow!(
+                "there is no service `{}`; there is {}",
+                self.service,
+                known.join(", ")
+            )
         })?;
-        let group = model.groups.get(&service.group).context("a checked service has a group")?;
+        let group = model
+            .groups
+            .get(&service.group)
+            .context("a checked service has a group")?;
         let decision = decide(group, &states(group, &assumed));
-        let shares = decision.shares.iter().filter_map(|(index, share)| {
-            let backend = model.backends.get(&group.members[*index].backend)?;
-            Some((backend.identity(), share.clone()))
-        });
-        let shares = shares.collect();
-        let ring = if decision.shares.is_empty() { Ring::default() } else { ring(&group.name, &shares) };
-        Ok(Explanation::new(&service.name, self.client, group, &decision, Some(&ring)))
+        let ring = group_ring(group, &model.backends, &decision);
+        Ok(Explanation::new(
+            &service.name,
+            self.client,
+            group,
+            &decision,
+            &ring,
+        ))
     }
 }
 
@@ -99,5 +113,9 @@ fn states(group: &Group, assumed: &Assumed) -> Vec<MemberState> {
             .into(),
         }
     };
-    group.members.iter().map(|member| state(&member.backend)).collect()
+    group
+        .members
+        .iter()
+        .map(|member| state(&member.backend))
+        .collect()
 }

@@ -55,7 +55,10 @@ impl FromStr for Member {
         let Some((group, backend)) = text.split_once('/') else {
             bail!("write it as GROUP/NAME, for example web/a");
         };
-        Ok(Self { group: group.parse()?, backend: backend.parse()? })
+        Ok(Self {
+            group: group.parse()?,
+            backend: backend.parse()?,
+        })
     }
 }
 
@@ -83,16 +86,25 @@ impl Arguments {
             Verb::Disable => (Override::Admin(Admin::Disable), done(Admin::Disable).into()),
             Verb::Drain => (Override::Admin(Admin::Drain), done(Admin::Drain).into()),
             Verb::Enable => (Override::Admin(Admin::Enable), done(Admin::Enable).into()),
-            Verb::Weight { weight: Weight(Some(weight)) } => {
-                (Override::Weight(Some(weight)), format!("has weight {weight}"))
-            }
-            Verb::Weight { weight: Weight(None) } => {
-                (Override::Weight(None), "has the configuration's weight".into())
-            }
+            Verb::Weight {
+                weight: Weight(Some(weight)),
+            } => (
+                Override::Weight(Some(weight)),
+                format!("has weight {weight}"),
+            ),
+            Verb::Weight {
+                weight: Weight(None),
+            } => (
+                Override::Weight(None),
+                "has the configuration's weight".into(),
+            ),
         };
         let said = format!("member {group}/{backend} {became}\n");
         let target = Target::Member { group, backend };
-        match self.daemon.ask(&Request::Admin(AdminChange { target, change }))? {
+        match self
+            .daemon
+            .ask(&Request::Admin(AdminChange { target, change }))?
+        {
             Reply::Done => Ok(said),
             other => Err(unexpected(&other)),
         }

@@ -64,7 +64,16 @@ fn text(status: &Status, only: Option<Part>) -> String {
 }
 
 fn edge(edge: &EdgeView) -> String {
-    let EdgeView { name, interface, xdp_mode, pid, uptime_s, config, flows, flow_entries } = edge;
+    let EdgeView {
+        name,
+        interface,
+        xdp_mode,
+        pid,
+        uptime_s,
+        config,
+        flows,
+        flow_entries,
+    } = edge;
     let mode = format!("{xdp_mode:?}").to_lowercase();
     let uptime = humantime::format_duration(Duration::from_secs(*uptime_s));
     format!(
@@ -74,14 +83,21 @@ fn edge(edge: &EdgeView) -> String {
 }
 
 fn services(status: &Status) -> String {
-    let mut rows = vec![header(&["SERVICE", "ADDRESS", "PROTOCOL", "GROUP", "STATE"])];
+    let mut rows = vec![header(&[
+        "SERVICE", "ADDRESS", "PROTOCOL", "GROUP", "STATE",
+    ])];
     for service in &status.view.services {
         rows.push(vec![
             service.name.to_string(),
             format!("{}:{}", service.address, service.port),
             service.protocol.clone(),
             service.group.to_string(),
-            if service.published { "served" } else { "waits for first probes" }.into(),
+            if service.published {
+                "served"
+            } else {
+                "waits for first probes"
+            }
+            .into(),
         ]);
     }
     columns(0, &rows)
@@ -129,7 +145,8 @@ fn backends(groups: &[GroupView]) -> String {
 }
 
 const MEMBER_COLUMNS: [&str; 10] = [
-    "BACKEND", "ADDRESS", "STATE", "HEALTH", "LATENCY", "PRIORITY", "WEIGHT", "SHARE", "FLOWS", "WHY",
+    "BACKEND", "ADDRESS", "STATE", "HEALTH", "LATENCY", "PRIORITY", "WEIGHT", "SHARE", "FLOWS",
+    "WHY",
 ];
 
 fn member(member: &MemberView) -> Vec<String> {
@@ -148,12 +165,19 @@ fn member(member: &MemberView) -> Vec<String> {
         member.address.to_string(),
         format!("{state}{}", if member.overridden { " *" } else { "" }),
         health.into(),
-        member.latency_ms.map_or_else(|| "-".into(), |ms| format!("{ms:.2} ms")),
+        member
+            .latency_ms
+            .map_or_else(|| "-".into(), |ms| format!("{ms:.2} ms")),
         member.priority.to_string(),
         member.weight.to_string(),
         format!("{:.1} %", member.share_value * 100.0),
-        member.flows.map_or_else(|| "-".into(), |flows| flows.to_string()),
-        member.unreachable.clone().unwrap_or_else(|| member.why.clone()),
+        member
+            .flows
+            .map_or_else(|| "-".into(), |flows| flows.to_string()),
+        member
+            .unreachable
+            .clone()
+            .unwrap_or_else(|| member.why.clone()),
     ]
 }
 
@@ -163,7 +187,11 @@ fn counters(title: &str, counters: &BTreeMap<String, u64>) -> String {
         .filter(|(_, count)| **count > 0)
         .map(|(name, count)| format!("{name} {count}"))
         .collect();
-    let shown = if shown.is_empty() { "none yet".into() } else { shown.join(", ") };
+    let shown = if shown.is_empty() {
+        "none yet".into()
+    } else {
+        shown.join(", ")
+    };
     format!("{title}: {shown}\n")
 }
 

@@ -95,8 +95,12 @@ fn check_group_ids(root: &Table<'_>, groups: &[Found<Group>]) {
         let name = &found.value.name;
         let first = *taken.entry(group_id(name)).or_insert(name);
         if first != name {
-            let message = format!("\"{name}\" has the same number in the kernel's tables as \"{first}\"");
-            root.wrong_at(format!("{}.name", found.path), Wrong::new(message, "rename one of them"));
+            let message =
+                format!("\"{name}\" has the same number in the kernel's tables as \"{first}\"");
+            root.wrong_at(
+                format!("{}.name", found.path),
+                Wrong::new(message, "rename one of them"),
+            );
         }
     }
 }
@@ -104,13 +108,19 @@ fn check_group_ids(root: &Table<'_>, groups: &[Found<Group>]) {
 fn check_sizes(root: &Table<'_>, model: &Model) {
     let summary = summary(model);
     if summary.targets > MOST_TARGETS {
-        let message = format!("the groups of all services have {} members", summary.targets);
+        let message = format!(
+            "the groups of all services have {} members",
+            summary.targets
+        );
         let mend = format!("use at most {MOST_TARGETS}");
         root.wrong("group", Wrong::new(message, mend));
     }
     if summary.ring_slots > u64::from(model.edge.ring_slots) {
         let set = model.edge.ring_slots;
-        let message = format!("{set} is too small for the rings of {} groups", summary.rings);
+        let message = format!(
+            "{set} is too small for the rings of {} groups",
+            summary.rings
+        );
         let mend = format!("use at least {}, better twice that", summary.ring_slots);
         root.wrong_at("edge.ring_slots".to_owned(), Wrong::new(message, mend));
     }
@@ -126,22 +136,47 @@ fn warnings(
         warnings.push(Wrong::new(message, mend).at(path));
     };
     if services.is_empty() {
-        warn("service", "there is none".into(), "add a `[[service]]`, or nothing is forwarded");
+        warn(
+            "service",
+            "there is none".into(),
+            "add a `[[service]]`, or nothing is forwarded",
+        );
     }
-    let members = |group: &Group| group.members.iter().map(|member| member.backend.clone()).collect::<Vec<_>>();
-    let used: BTreeSet<Name> = groups.iter().flat_map(|found| members(&found.value)).collect();
+    let members = |group: &Group| {
+        group
+            .members
+            .iter()
+            .map(|member| member.backend.clone())
+            .collect::<Vec<_>>()
+    };
+    let used: BTreeSet<Name> = groups
+        .iter()
+        .flat_map(|found| members(&found.value))
+        .collect();
     for Found { path, value } in backends {
         if !used.contains(&value.name) {
-            warn(path, format!("backend \"{}\" is in no group", value.name), "add it to one or remove it");
+            warn(
+                path,
+                format!("backend \"{}\" is in no group", value.name),
+                "add it to one or remove it",
+            );
         }
     }
     let used: BTreeSet<&Name> = services.iter().map(|found| &found.value.group).collect();
     for Found { path, value } in groups {
         if !used.contains(&value.name) {
-            warn(path, format!("no service uses group \"{}\"", value.name), "add one or remove it");
+            warn(
+                path,
+                format!("no service uses group \"{}\"", value.name),
+                "add one or remove it",
+            );
         }
         if value.members.iter().all(|member| !member.enabled) {
-            warn(path, format!("all members of \"{}\" are disabled", value.name), "its services answer nobody until one is enabled");
+            warn(
+                path,
+                format!("all members of \"{}\" are disabled", value.name),
+                "its services answer nobody until one is enabled",
+            );
         }
     }
     warnings

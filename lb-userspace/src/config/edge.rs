@@ -123,6 +123,9 @@ fn table_size(
     if fits(size) {
         Ok(size)
     } else {
-        Err(Wrong::new(format!("{size} does not fit"), format!("use {wanted}")))
+        Err(Wrong::new(
+            format!("{size} does not fit"),
+            format!("use {wanted}"),
+        ))
     }
 }

@@ -86,7 +86,10 @@ fn double(
     before.iter().find_map(|Found { path, value: other }| {
         if other.backend == *backend {
             let message = format!("backend \"{backend}\" is {path} too");
-            return Some(Wrong::new(message, "name it once, with the sum of the weights"));
+            return Some(Wrong::new(
+                message,
+                "name it once, with the sum of the weights",
+            ));
         }
         let same = identity.filter(|identity| identities.get(&other.backend) == Some(*identity))?;
         let message = format!(

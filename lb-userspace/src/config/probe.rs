@@ -7,9 +7,7 @@ use super::{
     problem::Wrong,
     raw::Table,
 };
-use crate::model::{
-    HealthRule, HttpProbe, Method, Probe, ProbeKind, StatusRange,
-};
+use crate::model::{HealthRule, HttpProbe, Method, Probe, ProbeKind, StatusRange};
 
 const USER_AGENT: &str = "Waggle Health Probe";
 /// Most ranges of status codes (D25).
@@ -75,7 +73,10 @@ fn port(probe: &mut Table<'_>, ports: Option<&BTreeSet<u16>>) -> Option<u16> {
         1 => return ports.first().copied(),
         _ => {
             let list: Vec<String> = ports.iter().map(u16::to_string).collect();
-            format!("is missing, and the group's services have several: {}", list.join(", "))
+            format!(
+                "is missing, and the group's services have several: {}",
+                list.join(", ")
+            )
         }
     };
     let mend = format!("add `port = {}`", ports.first().unwrap_or(&80));
@@ -113,9 +114,8 @@ fn target(value: &Value) -> Result<String, Wrong> {
     let text = leaf::text(value, "a path like \"/healthz\"")?;
     let plain = |c: char| c.is_ascii_alphanumeric() || "/?:@-._~!$&'()*+,;=%".contains(c);
     let mut escapes = text.split('%').skip(1);
-    let escaped = escapes.all(|rest| {
-        rest.len() >= 2 && rest.bytes().take(2).all(|byte| byte.is_ascii_hexdigit())
-    });
+    let escaped = escapes
+        .all(|rest| rest.len() >= 2 && rest.bytes().take(2).all(|byte| byte.is_ascii_hexdigit()));
     if text.starts_with('/') && text.chars().all(plain) && escaped {
         return Ok(text.to_owned());
     }
@@ -203,5 +203,10 @@ fn status_range(value: &Value) -> Result<StatusRange, Wrong> {
     code(low)
         .zip(code(high))
         .and_then(|(low, high)| StatusRange::new(low, high))
-        .ok_or_else(|| Wrong::new(format!("{} is no status code", shown(text)), format!("use {WANTED}")))
+        .ok_or_else(|| {
+            Wrong::new(
+                format!("{} is no status code", shown(text)),
+                format!("use {WANTED}"),
+            )
+        })
 }

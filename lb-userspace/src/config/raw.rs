@@ -131,9 +131,7 @@ impl<'r> Table<'r> {
         read: impl FnOnce(&Value) -> Result<T, Wrong>,
     ) -> Option<T> {
         let value = self.take(key)?;
-        read(&value)
-            .map_err(|wrong| self.wrong(key, wrong))
-            .ok()
+        read(&value).map_err(|wrong| self.wrong(key, wrong)).ok()
     }
 
     /// The values of the list `key`, if it is there.
@@ -302,7 +300,10 @@ impl Names {
             None if names.is_empty() => format!("there is no {kind}"),
             None => format!("known: {}", some_of(names)),
         };
-        Err(Wrong::new(format!("no {kind} is named {}", shown(text)), mend))
+        Err(Wrong::new(
+            format!("no {kind} is named {}", shown(text)),
+            mend,
+        ))
     }
 }
 

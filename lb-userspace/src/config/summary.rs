@@ -137,9 +137,17 @@ fn group_summary(group: &Group) -> GroupSummary {
     };
     GroupSummary {
         name: group.name.clone(),
-        stages: group.stages.iter().map(|stage| stage_summary(*stage)).collect(),
+        stages: group
+            .stages
+            .iter()
+            .map(|stage| stage_summary(*stage))
+            .collect(),
         members: group.members.len(),
-        disabled: group.members.iter().filter(|member| !member.enabled).count(),
+        disabled: group
+            .members
+            .iter()
+            .filter(|member| !member.enabled)
+            .count(),
         probe,
     }
 }

@@ -37,10 +37,15 @@ pub fn ask(path: &Path, request: &Request) -> anyhow::Result<Reply> {
     stream.set_write_timeout(Some(PATIENCE))?;
     let mut line = serde_json::to_vec(request)?;
     line.push(b'\n');
-    stream.write_all(&line).context("the daemon did not take the request")?;
+    stream
+        .write_all(&line)
+        .context("the daemon did not take the request")?;
     let mut reply = String::new();
-    BufReader::new(stream).read_line(&mut reply).context("the daemon did not answer")?;
-    serde_json::from_str(&reply).context("the daemon's answer is not understood; is it of this version?")
+    BufReader::new(stream)
+        .read_line(&mut reply)
+        .context("the daemon did not answer")?;
+    serde_json::from_str(&reply)
+        .context("the daemon's answer is not understood; is it of this version?")
 }
 
 /// The control socket of edge `name`, or of the only edge of this host.
@@ -60,12 +65,19 @@ pub fn find(name: Option<&str>) -> anyhow::Result<PathBuf> {
         .map(|entry| entry.path())
         .collect();
     match sockets.as_slice() {
-        [] => bail!("no daemon runs here (no socket in {RUN_DIR}); start one with `waggle run --config FILE`, or name its socket with --control"),
+        [] => bail!(
+            "no daemon runs here (no socket in {RUN_DIR}); start one with `waggle run --config FILE`, or name its socket with --control"
+        ),
         [only] => Ok(only.clone()),
         several => {
-            let names: Vec<_> =
-                several.iter().filter_map(|path| path.file_stem()?.to_str()).collect();
-            bail!("several edges run here; choose one with --edge: {}", names.join(", "))
+            let names: Vec<_> = several
+                .iter()
+                .filter_map(|path| path.file_stem()?.to_str())
+                .collect();
+            bail!(
+                "several edges run here; choose one with --edge: {}",
+                names.join(", ")
+            )
         }
     }
 }

@@ -37,7 +37,9 @@ pub fn serve(path: &Path, questions: mpsc::Sender<Question>) -> anyhow::Result<(
     tokio::spawn(async move {
         let places = Arc::new(Semaphore::new(CLIENTS));
         loop {
-            let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+            let Ok(place) = Arc::clone(&places).acquire_owned().await else {
+                return;
+            };
             match listener.accept().await {
                 Ok((stream, _)) => {
                     let questions = questions.clone();
@@ -90,7 +92,9 @@ async fn attend(stream: UnixStream, questions: &mpsc::Sender<Question>) -> anyho
 async fn request(read: impl tokio::io::AsyncRead + Unpin) -> anyhow::Result<Request> {
     let mut line = Vec::new();
     let limit = MAX_REQUEST as u64;
-    BufReader::new(read.take(limit)).read_until(b'\n', &mut line).await?;
+    BufReader::new(read.take(limit))
+        .read_until(b'\n', &mut line)
+        .await?;
     if line.last() != Some(&b'\n') {
         bail!("a request is one line of JSON of at most {MAX_REQUEST} bytes");
     }
@@ -99,6 +103,9 @@ async fn request(read: impl tokio::io::AsyncRead + Unpin) -> anyhow::Result<Requ
 
 async fn answer(request: Request, questions: &mpsc::Sender<Question>) -> anyhow::Result<Reply> {
     let (reply, answered) = oneshot::channel();
-    questions.send((request, reply)).await.context("the daemon is ending")?;
+    questions
+        .send((request, reply))
+        .await
+        .context("the daemon is ending")?;
     answered.await.context("the daemon is ending")
 }

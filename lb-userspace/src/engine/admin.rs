@@ -95,22 +95,26 @@ impl AdminState {
     /// Whether a member takes part: the stricter of its own override and its backend's, else what
     /// the file says.
     pub fn admin(&self, group: &Name, member: &Member) -> Admin {
-        self.overriding(group, &member.backend).unwrap_or(if member.enabled {
-            Admin::Enable
-        } else {
-            Admin::Disable
-        })
+        self.overriding(group, &member.backend)
+            .unwrap_or(if member.enabled {
+                Admin::Enable
+            } else {
+                Admin::Disable
+            })
     }
 
     /// The override of a member's part, if there is one.
     pub fn overriding(&self, group: &Name, backend: &Name) -> Option<Admin> {
         let own = self.admin.get(&Target::member(group, backend));
         let whole = self.admin.get(&Target::Backend(backend.clone()));
-        own.into_iter().chain(whole).copied().max_by_key(|admin| match admin {
-            Admin::Enable => 0,
-            Admin::Drain => 1,
-            Admin::Disable => 2,
-        })
+        own.into_iter()
+            .chain(whole)
+            .copied()
+            .max_by_key(|admin| match admin {
+                Admin::Enable => 0,
+                Admin::Drain => 1,
+                Admin::Disable => 2,
+            })
     }
 
     /// The override of a member's weight, if there is one.
@@ -129,7 +133,12 @@ impl AdminState {
         let memberships: Vec<_> = model
             .groups
             .values()
-            .flat_map(|group| group.members.iter().map(move |member| (&group.name, member)))
+            .flat_map(|group| {
+                group
+                    .members
+                    .iter()
+                    .map(move |member| (&group.name, member))
+            })
             .filter(|(group, member)| target.covers(group, &member.backend))
             .collect();
         for (group, member) in &memberships {
@@ -160,7 +169,10 @@ impl AdminState {
 
 impl Target {
     fn member(group: &Name, backend: &Name) -> Self {
-        Self::Member { group: group.clone(), backend: backend.clone() }
+        Self::Member {
+            group: group.clone(),
+            backend: backend.clone(),
+        }
     }
 
     fn covers(&self, in_group: &Name, member: &Name) -> bool {
@@ -184,7 +196,10 @@ fn check(model: &Model, target: &Target) -> Result<(), UnknownTarget> {
             if members.iter().any(|member| member.backend == *backend) {
                 return Ok(());
             }
-            let names: Vec<_> = members.iter().map(|member| member.backend.as_str()).collect();
+            let names: Vec<_> = members
+                .iter()
+                .map(|member| member.backend.as_str())
+                .collect();
             Err(UnknownTarget::Member {
                 group: group.clone(),
                 backend: backend.clone(),
@@ -207,7 +222,12 @@ struct Record {
 impl From<Vec<Record>> for AdminState {
     fn from(records: Vec<Record>) -> Self {
         let mut state = Self::default();
-        for Record { target, admin, weight } in records {
+        for Record {
+            target,
+            admin,
+            weight,
+        } in records
+        {
             if let Some(admin) = admin {
                 state.admin.insert(target.clone(), admin);
             }
@@ -221,14 +241,16 @@ impl From<Vec<Record>> for AdminState {
 
 impl From<AdminState> for Vec<Record> {
     fn from(state: AdminState) -> Self {
-        let admin = state
-            .admin
-            .into_iter()
-            .map(|(target, admin)| Record { target, admin: Some(admin), weight: None });
-        let weight = state
-            .weight
-            .into_iter()
-            .map(|(target, weight)| Record { target, admin: None, weight: Some(weight) });
+        let admin = state.admin.into_iter().map(|(target, admin)| Record {
+            target,
+            admin: Some(admin),
+            weight: None,
+        });
+        let weight = state.weight.into_iter().map(|(target, weight)| Record {
+            target,
+            admin: None,
+            weight: Some(weight),
+        });
         admin.chain(weight).collect()
     }
 }

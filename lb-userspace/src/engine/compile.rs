@@ -2,13 +2,13 @@
 
 use std::{collections::BTreeMap, net::IpAddr};
 
-use super::Engine;
+use super::{Engine, key};
 use crate::{
-    model::{Admin, Group, Health, Identity, Mac, Member, MemberState, Name},
+    model::{Admin, Group, Health, Mac, Member, MemberState, Name},
     neighbour::Way,
     policy::{Decision, decide},
     probe::Window,
-    table::{Image, Ring, ServiceSpec, TargetKey, TargetSpec, ring},
+    table::{Image, ServiceSpec, TargetKey, TargetSpec, group_ring},
 };
 
 impl Engine {
@@ -24,7 +24,10 @@ impl Engine {
                 }
                 continue;
             }
-            let spec = ServiceSpec { name: service.name.clone(), group: group.name.clone() };
+            let spec = ServiceSpec {
+                name: service.name.clone(),
+                group: group.name.clone(),
+            };
             image.services.insert(service.key(), spec);
             if !decisions.contains_key(&group.name) {
                 let decision = self.decide(group);
@@ -54,7 +57,11 @@ impl Engine {
 
     /// What is known of each member of a group.
     pub(super) fn states(&self, group: &Group) -> Vec<MemberState> {
-        group.members.iter().map(|member| self.state(group, member)).collect()
+        group
+            .members
+            .iter()
+            .map(|member| self.state(group, member))
+            .collect()
     }
 
     /// Whether a member's backend should be probed for this group.
@@ -70,14 +77,22 @@ impl Engine {
     /// only. A group that has been decided goes on as long as one member is up; one that serves from
     /// an earlier daemon's tables waits beyond the grace, since what it has is better than a guess.
     pub(super) fn undecided(&self, group: &Group) -> bool {
-        if self.grace_over && !self.stands(&group.name) {
+        let waited = self.now.saturating_sub(self.seen[&group.name]);
+        if waited >= self.model.edge.startup_grace && !self.stands(&group.name) {
             return false;
         }
-        let known_up = || self.states(group).iter().any(|state| state.health == Health::Up);
+        let known_up = || {
+            self.states(group)
+                .iter()
+                .any(|state| state.health == Health::Up)
+        };
         if self.decided.contains(&group.name) && known_up() {
             return false;
         }
-        group.members.iter().any(|member| self.awaits_verdict(group, member))
+        group
+            .members
+            .iter()
+            .any(|member| self.awaits_verdict(group, member))
     }
 
     fn awaits_verdict(&self, group: &Group, member: &Member) -> bool {
@@ -100,7 +115,7 @@ impl Engine {
     }
 
     fn state(&self, group: &Group, member: &Member) -> MemberState {
-        let key = self.key(group, member);
+        let key = key(&self.model, group, member);
         let window = self.window(group, member);
         let health = window.map_or(Health::Up, Window::health);
         let mut why = window.map_or_else(|| "not probed".into(), Window::why);
@@ -123,33 +138,45 @@ impl Engine {
     }
 
     fn window(&self, group: &Group, member: &Member) -> Option<&Window> {
-        self.windows.get(&(group.name.clone(), self.key(group, member)?))
+        self.windows
+            .get(&(group.name.clone(), key(&self.model, group, member)?))
     }
 
     fn way(&self, backend: &Name) -> Option<&Way> {
-        self.ways.get(&IpAddr::V4(self.model.backends[backend].address))
+        self.ways
+            .get(&IpAddr::V4(self.model.backends[backend].address))
     }
 
     /// Puts a group's ring and targets into the image.
     fn place(&self, group: &Group, decision: &Decision, image: &mut Image) {
-        let identity = |member: &Member| self.model.backends[&member.backend].identity();
-        let shares: BTreeMap<Identity, _> = decision
-            .shares
-            .iter()
-            .map(|(index, share)| (identity(&group.members[*index]), share.clone()))
-            .collect();
-        let ring = if shares.is_empty() { Ring::default() } else { ring(&group.name, &shares) };
+        let ring = group_ring(group, &self.model.backends, decision);
         image.rings.insert(group.name.clone(), ring);
-        for (member, state) in group.members.iter().zip(self.states(group)) {
-            let identity = identity(member);
-            let takes_new = shares.contains_key(&identity);
+        for (index, (member, state)) in group.members.iter().zip(self.states(group)).enumerate() {
+            let takes_new = decision.shares.contains_key(&index);
             let gone = state.health == Health::Down || state.admin == Admin::Disable;
             let (next_hop, source, mtu) = match self.way(&member.backend) {
-                Some(Way::Open { next_hop, source, mtu }) => (Some(*next_hop), *source, *mtu),
+                Some(Way::Open {
+                    next_hop,
+                    source,
+                    mtu,
+                }) => (Some(*next_hop), *source, *mtu),
                 _ => (None, Mac([0; 6]), 0),
             };
-            let target = TargetSpec { next_hop, source, mtu, takes_new, dead: gone && !takes_new };
-            image.targets.insert(TargetKey { group: group.name.clone(), identity }, target);
+            let target = TargetSpec {
+                next_hop,
+                source,
+                mtu,
+                takes_new,
+                dead: gone && !takes_new,
+            };
+            let identity = self.model.backends[&member.backend].identity();
+            image.targets.insert(
+                TargetKey {
+                    group: group.name.clone(),
+                    identity,
+                },
+                target,
+            );
         }
     }
 }

@@ -19,7 +19,7 @@ pub use self::{
 use crate::{
     model::{Group, Health, Member, Model, Name},
     neighbour::Way,
-    probe::{Latency, Sample, Schedule, StreamKey, Window, stream_key, streams},
+    probe::{Failure, Latency, Sample, Schedule, StreamKey, Window, stream_key, streams},
     table::Image,
 };
 
@@ -79,6 +79,11 @@ pub enum Notice {
         /// The group.
         group: Name,
     },
+    /// This host could not send a probe.
+    Unsent {
+        /// Why not.
+        why: String,
+    },
     /// The way to a backend changed.
     Way {
         /// The backend.
@@ -103,8 +108,9 @@ pub struct Engine {
     /// Groups that had a decision in the life of this engine.
     decided: BTreeSet<Name>,
     best_effort: BTreeSet<Name>,
-    grace_over: bool,
-    started: Duration,
+    /// When each group was first seen: its grace counts from there.
+    seen: BTreeMap<Name, Duration>,
+    now: Duration,
     image: Option<Image>,
 }
 
@@ -127,8 +133,8 @@ impl Engine {
             adopted,
             decided: BTreeSet::new(),
             best_effort: BTreeSet::new(),
-            grace_over: false,
-            started: now,
+            seen: BTreeMap::new(),
+            now,
             image: None,
         };
         let mut effects = engine.begin(&saved);
@@ -143,6 +149,7 @@ impl Engine {
     /// An [`Event::Admin`] that names what does not exist; nothing changed then.
     pub fn handle(&mut self, event: Event, now: Duration) -> Result<Vec<Effect>, UnknownTarget> {
         let mut effects = Vec::new();
+        self.now = now;
         match event {
             Event::Admin(change) => {
                 self.admin.change(&self.model, change)?;
@@ -157,9 +164,7 @@ impl Engine {
                 effects.push(Effect::Save(self.saved()));
             }
             Event::Sample(key, sample) => self.sample(&key, &sample, &mut effects),
-            Event::Tick => {
-                self.grace_over |= now.saturating_sub(self.started) >= self.model.edge.startup_grace;
-            }
+            Event::Tick => {}
             Event::Way(address, way) => self.found(address, way, &mut effects),
         }
         self.settle(&mut effects);
@@ -184,27 +189,28 @@ impl Engine {
     /// Takes up a model: windows and latencies of its streams go on from `kept`, others begin.
     fn begin(&mut self, kept: &Saved) -> Vec<Effect> {
         self.windows.clear();
-        let mut keys = BTreeSet::new();
+        self.latencies.clear();
         for group in self.model.groups.values() {
-            for key in group.members.iter().filter_map(|member| self.key(group, member)) {
+            let members = group.members.iter();
+            for key in members.filter_map(|member| key(&self.model, group, member)) {
+                self.latencies.insert(key.clone(), kept.latency(&key));
                 let window = kept.window(&group.name, &key, group.health);
-                self.windows.insert((group.name.clone(), key.clone()), window);
-                keys.insert(key);
+                self.windows.insert((group.name.clone(), key), window);
             }
         }
-        self.latencies = keys
-            .into_iter()
-            .map(|key| {
-                let latency = kept.latency(&key);
-                (key, latency)
-            })
+        self.failures
+            .retain(|key, _| self.latencies.contains_key(key));
+        let addresses: BTreeSet<_> = self
+            .model
+            .backends
+            .values()
+            .map(|backend| IpAddr::V4(backend.address))
             .collect();
-        self.failures.retain(|key, _| self.latencies.contains_key(key));
-        let addresses: BTreeSet<_> =
-            self.model.backends.values().map(|backend| IpAddr::V4(backend.address)).collect();
         self.ways.retain(|address, _| addresses.contains(address));
-        self.decided.retain(|group| self.model.groups.contains_key(group));
-        self.best_effort.retain(|group| self.model.groups.contains_key(group));
+        self.decided
+            .retain(|group| self.model.groups.contains_key(group));
+        self.best_effort
+            .retain(|group| self.model.groups.contains_key(group));
         vec![Effect::Watch(addresses), Effect::Probe(self.streams())]
     }
 
@@ -214,9 +220,15 @@ impl Engine {
     }
 
     fn sample(&mut self, key: &StreamKey, sample: &Sample, effects: &mut Vec<Effect>) {
-        let Some(latency) = self.latencies.get_mut(key) else { return };
+        let Some(latency) = self.latencies.get_mut(key) else {
+            return;
+        };
         match sample {
             Ok(took) => latency.record(*took),
+            // It says nothing of the backend.
+            Err(Failure::Unsent(why)) => {
+                return effects.push(Effect::Tell(Notice::Unsent { why: why.clone() }));
+            }
             Err(failure) => {
                 self.failures.insert(key.clone(), failure.to_string());
             }
@@ -236,7 +248,9 @@ impl Engine {
         }
         for group in turned.iter().map(|group| &self.model.groups[group]) {
             let members = group.members.iter().zip(self.states(group));
-            for (member, state) in members.filter(|(member, _)| self.key(group, member).as_ref() == Some(key)) {
+            for (member, state) in members
+                .filter(|(member, _)| self::key(&self.model, group, member).as_ref() == Some(key))
+            {
                 effects.push(Effect::Tell(Notice::Health {
                     group: group.name.clone(),
                     backend: member.backend.clone(),
@@ -246,12 +260,6 @@ impl Engine {
             }
         }
         effects.push(Effect::Save(self.saved()));
-    }
-
-    /// The stream that probes a member; none for a group without probe.
-    fn key(&self, group: &Group, member: &Member) -> Option<StreamKey> {
-        let probe = group.probe.as_ref()?;
-        Some(stream_key(&self.model.backends[&member.backend], probe))
     }
 
     fn found(&mut self, address: IpAddr, way: Way, effects: &mut Vec<Effect>) {
@@ -274,11 +282,16 @@ impl Engine {
         let (image, decisions) = self.compile();
         for (group, decision) in &decisions {
             if self.decided.insert(group.clone()) {
-                effects.push(Effect::Tell(Notice::Published { group: group.clone() }));
+                effects.push(Effect::Tell(Notice::Published {
+                    group: group.clone(),
+                }));
             }
             let active = decision.best_effort;
             if active != self.best_effort.contains(group) {
-                effects.push(Effect::Tell(Notice::BestEffort { group: group.clone(), active }));
+                effects.push(Effect::Tell(Notice::BestEffort {
+                    group: group.clone(),
+                    active,
+                }));
             }
             if active {
                 self.best_effort.insert(group.clone());
@@ -291,6 +304,12 @@ impl Engine {
             effects.push(Effect::Apply(image));
         }
     }
+}
+
+/// The stream that probes a member; none for a group without probe.
+fn key(model: &Model, group: &Group, member: &Member) -> Option<StreamKey> {
+    let probe = group.probe.as_ref()?;
+    Some(stream_key(&model.backends[&member.backend], probe))
 }
 
 #[cfg(test)]

@@ -28,18 +28,29 @@ impl Saved {
     ) -> Self {
         let mut by_group: BTreeMap<Name, BTreeMap<String, Window>> = BTreeMap::new();
         for ((group, key), window) in windows {
-            by_group.entry(group.clone()).or_default().insert(text(key), window.clone());
+            by_group
+                .entry(group.clone())
+                .or_default()
+                .insert(text(key), window.clone());
         }
-        let latencies =
-            latencies.iter().map(|(key, latency)| (text(key), latency.clone())).collect();
-        Self { admin: admin.clone(), windows: by_group, latencies }
+        let latencies = latencies
+            .iter()
+            .map(|(key, latency)| (text(key), latency.clone()))
+            .collect();
+        Self {
+            admin: admin.clone(),
+            windows: by_group,
+            latencies,
+        }
     }
 
-    /// The kept window of a group's stream under `rule`, or a new one.
+    /// The kept window of a group's stream under `rule`; for a new group that of another one with
+    /// the same stream, since one answer decides in all (S39); else a new one.
     pub(super) fn window(&self, group: &Name, key: &StreamKey, rule: HealthRule) -> Window {
-        self.windows
-            .get(group)
-            .and_then(|streams| streams.get(&text(key)))
+        let key = text(key);
+        let own = self.windows.get(group).into_iter();
+        own.chain(self.windows.values())
+            .find_map(|streams| streams.get(&key))
             .map_or_else(|| Window::new(rule), |window| window.clone().under(rule))
     }
 

@@ -46,7 +46,11 @@ impl Rig {
     fn start(text: &str, saved: Saved, adopted: &[&str]) -> Self {
         let adopted = adopted.iter().map(|name| name.parse().unwrap()).collect();
         let (engine, effects) = Engine::start(parse(text), saved, adopted, Duration::ZERO);
-        let mut rig = Self { engine, effects, now: Duration::ZERO };
+        let mut rig = Self {
+            engine,
+            effects,
+            now: Duration::ZERO,
+        };
         for host in 1..=3 {
             rig.event(Event::Way(ip(host), open(host)));
         }
@@ -82,13 +86,22 @@ impl Rig {
 
     fn admin(&mut self, admin: Admin, backend: &str) {
         let target = Target::Backend(backend.parse().unwrap());
-        self.event(Event::Admin(AdminChange { target, change: Override::Admin(admin) }));
+        self.event(Event::Admin(AdminChange {
+            target,
+            change: Override::Admin(admin),
+        }));
     }
 
     fn shares(&self) -> String {
         let view = self.engine.view();
-        let members = view.groups[0].members.iter().filter(|member| member.share != "0");
-        members.map(|m| format!("{} {}", m.backend, m.share)).collect::<Vec<_>>().join(", ")
+        let members = view.groups[0]
+            .members
+            .iter()
+            .filter(|member| member.share != "0");
+        members
+            .map(|m| format!("{} {}", m.backend, m.share))
+            .collect::<Vec<_>>()
+            .join(", ")
     }
 
     fn image(&self) -> &Image {
@@ -109,7 +122,9 @@ impl Rig {
 }
 
 fn parse(text: &str) -> Model {
-    config::parse(text).unwrap_or_else(|errors| panic!("{errors}")).model
+    config::parse(text)
+        .unwrap_or_else(|errors| panic!("{errors}"))
+        .model
 }
 
 fn ip(host: u8) -> IpAddr {
@@ -117,7 +132,11 @@ fn ip(host: u8) -> IpAddr {
 }
 
 fn open(host: u8) -> Way {
-    Way::Open { next_hop: Mac([2, 0, 0, 0, 0, host]), source: Mac([2; 6]), mtu: 1500 }
+    Way::Open {
+        next_hop: Mac([2, 0, 0, 0, 0, host]),
+        source: Mac([2; 6]),
+        mtu: 1500,
+    }
 }
 
 fn fresh() -> Rig {
@@ -183,9 +202,19 @@ fn when_all_are_down_all_enabled_ones_are_used_alike_and_it_is_told() {
         rig.bad(backend);
     }
     assert_eq!(rig.shares(), "a 1/2, b 1/2");
-    let told = Notice::BestEffort { group: "web".parse().unwrap(), active: true };
-    assert!(rig.effects.iter().any(|effect| matches!(effect, Effect::Tell(n) if *n == told)));
-    assert!(!rig.target(1).dead, "a target in use as a best effort is not dead");
+    let told = Notice::BestEffort {
+        group: "web".parse().unwrap(),
+        active: true,
+    };
+    assert!(
+        rig.effects
+            .iter()
+            .any(|effect| matches!(effect, Effect::Tell(n) if *n == told))
+    );
+    assert!(
+        !rig.target(1).dead,
+        "a target in use as a best effort is not dead"
+    );
     rig.good("b", 5);
     rig.good("b", 5);
     assert_eq!(rig.shares(), "b 1");
@@ -195,7 +224,10 @@ fn when_all_are_down_all_enabled_ones_are_used_alike_and_it_is_told() {
 #[test]
 fn a_backend_that_packets_can_not_reach_is_used_by_no_rule() {
     let mut rig = fresh();
-    rig.event(Event::Way(ip(1), Way::Refused("the route leaves by eth1".into())));
+    rig.event(Event::Way(
+        ip(1),
+        Way::Refused("the route leaves by eth1".into()),
+    ));
     rig.bad("b");
     rig.bad("b");
     assert_eq!(rig.shares(), "b 1");
@@ -237,7 +269,10 @@ fn the_stricter_of_a_backends_and_a_members_override_holds() {
     rig.admin(Admin::Drain, "b");
     let (group, backend) = ("web".parse().unwrap(), "b".parse().unwrap());
     let target = Target::Member { group, backend };
-    rig.event(Event::Admin(AdminChange { target, change: Override::Admin(Admin::Enable) }));
+    rig.event(Event::Admin(AdminChange {
+        target,
+        change: Override::Admin(Admin::Enable),
+    }));
     assert_eq!(rig.shares(), "a 1");
 }
 
@@ -256,10 +291,18 @@ fn an_operator_enables_what_the_file_disables() {
 fn an_operators_weight_stands_over_a_reload_until_it_is_cleared() {
     let mut rig = fresh();
     rig.all_up();
-    let target = Target::Member { group: "web".parse().unwrap(), backend: "a".parse().unwrap() };
-    let weigh = |weight| AdminChange { target: target.clone(), change: Override::Weight(weight) };
+    let target = Target::Member {
+        group: "web".parse().unwrap(),
+        backend: "a".parse().unwrap(),
+    };
+    let weigh = |weight| AdminChange {
+        target: target.clone(),
+        change: Override::Weight(weight),
+    };
     rig.event(Event::Admin(weigh(Some(21))));
-    rig.event(Event::Reload(Box::new(parse(&BASE.replace("weight = 3", "weight = 14")))));
+    rig.event(Event::Reload(Box::new(parse(
+        &BASE.replace("weight = 3", "weight = 14"),
+    ))));
     assert_eq!(rig.shares(), "a 3/4, b 1/4");
     rig.event(Event::Admin(weigh(None)));
     assert_eq!(rig.shares(), "a 2/3, b 1/3");
@@ -273,11 +316,22 @@ fn what_does_not_exist_can_not_be_drained() {
     let name = |text: &str| text.parse::<Name>().unwrap();
     for target in [
         Target::Backend(name("x")),
-        Target::Member { group: name("x"), backend: name("a") },
-        Target::Member { group: name("web"), backend: name("c") },
+        Target::Member {
+            group: name("x"),
+            backend: name("a"),
+        },
+        Target::Member {
+            group: name("web"),
+            backend: name("c"),
+        },
     ] {
-        let change = AdminChange { target, change: Override::Admin(Admin::Drain) };
-        rig.engine.handle(Event::Admin(change), rig.now).unwrap_err();
+        let change = AdminChange {
+            target,
+            change: Override::Admin(Admin::Drain),
+        };
+        rig.engine
+            .handle(Event::Admin(change), rig.now)
+            .unwrap_err();
     }
     assert_eq!(rig.engine.saved().admin, AdminState::default());
 }
@@ -289,7 +343,9 @@ fn case_53_a_reload_keeps_health_and_does_not_turn_a_failed_server_up() {
     rig.good("a", 5);
     rig.bad("b");
     rig.bad("b");
-    rig.event(Event::Reload(Box::new(parse(&BASE.replace("weight = 7", "weight = 9")))));
+    rig.event(Event::Reload(Box::new(parse(
+        &BASE.replace("weight = 7", "weight = 9"),
+    ))));
     assert_eq!(rig.shares(), "a 1");
     assert!(rig.saved().is_some());
 }
@@ -301,7 +357,9 @@ fn case_51_a_weight_that_changes_while_down_holds_after_recovery() {
     rig.good("a", 5);
     rig.bad("b");
     rig.bad("b");
-    rig.event(Event::Reload(Box::new(parse(&BASE.replace("weight = 7", "weight = 9")))));
+    rig.event(Event::Reload(Box::new(parse(
+        &BASE.replace("weight = 7", "weight = 9"),
+    ))));
     rig.good("b", 5);
     rig.good("b", 5);
     assert_eq!(rig.shares(), "a 1/4, b 3/4");
@@ -311,7 +369,10 @@ fn case_51_a_weight_that_changes_while_down_holds_after_recovery() {
 fn a_new_member_gets_nothing_before_its_verdict_while_the_others_serve() {
     let mut rig = fresh();
     rig.all_up();
-    let more = BASE.replace("weight = 7 }", "weight = 7 }, { backend = \"c\", weight = 90 }");
+    let more = BASE.replace(
+        "weight = 7 }",
+        "weight = 7 }, { backend = \"c\", weight = 90 }",
+    );
     rig.event(Event::Reload(Box::new(parse(&more))));
     assert_eq!(rig.shares(), "a 3/10, b 7/10");
     rig.good("c", 5);
@@ -335,14 +396,20 @@ fn a_group_whose_every_probe_is_new_keeps_its_old_tables_until_it_is_decided() {
 fn a_removed_service_leaves_the_image() {
     let mut rig = fresh();
     rig.all_up();
-    let none = BASE.split("[[service]]").next().unwrap().replace("kind = \"http\"", "kind = \"http\", port = 80");
+    let none = BASE
+        .split("[[service]]")
+        .next()
+        .unwrap()
+        .replace("kind = \"http\"", "kind = \"http\", port = 80");
     rig.event(Event::Reload(Box::new(parse(&none))));
     assert_eq!(*rig.image(), Image::default());
 }
 
 #[test]
 fn an_update_equals_delete_and_create() {
-    let changed = BASE.replace("weight = 7", "weight = 9").replace("30ms", "0ms");
+    let changed = BASE
+        .replace("weight = 7", "weight = 9")
+        .replace("30ms", "0ms");
     let mut updated = fresh();
     updated.all_up();
     updated.event(Event::Reload(Box::new(parse(&changed))));
@@ -389,7 +456,10 @@ fn the_reason_of_a_failure_reaches_the_operator() {
         rig.bad("b");
     }
     let why = rig.engine.view().groups[0].members[1].why.clone();
-    assert!(why.contains("1 of the last 4") && why.contains("500"), "{why}");
+    assert!(
+        why.contains("1 of the last 4") && why.contains("500"),
+        "{why}"
+    );
 }
 
 #[test]

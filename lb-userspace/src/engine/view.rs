@@ -8,7 +8,7 @@ use super::Engine;
 use crate::{
     model::{Admin, Group, Health, Name},
     policy::{Explanation, MemberIndex},
-    table::{TargetKey, ring_hash},
+    table::{TargetKey, group_ring, ring_hash},
 };
 
 /// Everything that `waggle status` shows of decisions.
@@ -101,9 +101,9 @@ impl Engine {
     /// Everything for `waggle status`.
     pub fn view(&self) -> View {
         let published = |group: &Name| {
-            self.image.as_ref().is_some_and(|image| {
-                image.rings.contains_key(group) || image.held.contains(group)
-            })
+            self.image
+                .as_ref()
+                .is_some_and(|image| image.rings.contains_key(group) || image.held.contains(group))
         };
         let services = self.model.services.values().map(|service| ServiceView {
             name: service.name.clone(),
@@ -113,8 +113,15 @@ impl Engine {
             group: service.group.clone(),
             published: published(&service.group),
         });
-        let groups = self.model.groups.values().map(|group| self.group_view(group));
-        View { services: services.collect(), groups: groups.collect() }
+        let groups = self
+            .model
+            .groups
+            .values()
+            .map(|group| self.group_view(group));
+        View {
+            services: services.collect(),
+            groups: groups.collect(),
+        }
     }
 
     /// Why clients of a service go where they go.
@@ -125,24 +132,43 @@ impl Engine {
     pub fn explain(&self, service: &str, client: IpAddr) -> Result<Explanation, NoSuchService> {
         let Some(service) = self.model.services.get(service) else {
             let known: Vec<_> = self.model.services.keys().map(Name::as_str).collect();
-            let known = if known.is_empty() { "none".into() } else { known.join(", ") };
-            return Err(NoSuchService { name: service.into(), known });
+            let known = if known.is_empty() {
+                "none".into()
+            } else {
+                known.join(", ")
+            };
+            return Err(NoSuchService {
+                name: service.into(),
+                known,
+            });
         };
         let group = &self.model.groups[&service.group];
         let decision = self.decide(group);
-        let ring = self.image.as_ref().and_then(|image| image.rings.get(&group.name));
-        Ok(Explanation::new(&service.name, client, group, &decision, ring))
+        let ring = group_ring(group, &self.model.backends, &decision);
+        Ok(Explanation::new(
+            &service.name,
+            client,
+            group,
+            &decision,
+            &ring,
+        ))
     }
 
     /// The key of a member's target.
     pub fn target_key(&self, group: &Name, backend: &Name) -> Option<TargetKey> {
         let identity = self.model.backends.get(backend)?.identity();
-        Some(TargetKey { group: group.clone(), identity })
+        Some(TargetKey {
+            group: group.clone(),
+            identity,
+        })
     }
 
     fn group_view(&self, group: &Group) -> GroupView {
         let decision = self.decide(group);
-        let ring = self.image.as_ref().and_then(|image| image.rings.get(&group.name));
+        let ring = self
+            .image
+            .as_ref()
+            .and_then(|image| image.rings.get(&group.name));
         let states = self.states(group);
         let effective = self.with_overrides(group);
         let member = |index: MemberIndex| {
@@ -163,7 +189,9 @@ impl Engine {
                 priority: member.priority.value(),
                 weight: member.weight.value(),
                 share: share.map_or_else(|| "0".into(), ToString::to_string),
-                share_value: share.and_then(num_traits::ToPrimitive::to_f64).unwrap_or(0.0),
+                share_value: share
+                    .and_then(num_traits::ToPrimitive::to_f64)
+                    .unwrap_or(0.0),
                 target: None,
                 flows: None,
                 packets: None,

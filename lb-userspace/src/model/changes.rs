@@ -7,22 +7,40 @@ use super::{Group, Model, Name};
 /// What differs between two models, one line each: `backend a: address 10.0.0.1 -> 10.0.0.2`.
 pub fn changes(old: &Model, new: &Model) -> Vec<String> {
     let mut lines = Vec::new();
-    compare("backend", &old.backends, &new.backends, &mut lines, |a, b, out| {
-        out.field("address", a.address, b.address);
-        out.field("forward", a.forward.as_str(), b.forward.as_str());
-    });
-    compare("group", &old.groups, &new.groups, &mut lines, |a, b, out| {
-        out.opaque("stages", &a.stages, &b.stages);
-        out.opaque("probe", &a.probe, &b.probe);
-        out.opaque("health rule", &a.health, &b.health);
-        members(a, b, out);
-    });
-    compare("service", &old.services, &new.services, &mut lines, |a, b, out| {
-        out.field("address", a.address, b.address);
-        out.field("protocol", a.protocol, b.protocol);
-        out.field("port", a.port, b.port);
-        out.field("group", &a.group, &b.group);
-    });
+    compare(
+        "backend",
+        &old.backends,
+        &new.backends,
+        &mut lines,
+        |a, b, out| {
+            out.field("address", a.address, b.address);
+            out.field("forward", a.forward.as_str(), b.forward.as_str());
+        },
+    );
+    compare(
+        "group",
+        &old.groups,
+        &new.groups,
+        &mut lines,
+        |a, b, out| {
+            out.opaque("stages", &a.stages, &b.stages);
+            out.opaque("probe", &a.probe, &b.probe);
+            out.opaque("health rule", &a.health, &b.health);
+            members(a, b, out);
+        },
+    );
+    compare(
+        "service",
+        &old.services,
+        &new.services,
+        &mut lines,
+        |a, b, out| {
+            out.field("address", a.address, b.address);
+            out.field("protocol", a.protocol, b.protocol);
+            out.field("port", a.port, b.port);
+            out.field("group", &a.group, &b.group);
+        },
+    );
     lines
 }
 
@@ -83,7 +101,14 @@ fn compare<T: PartialEq>(
     }
     for (name, b) in new {
         match old.get(name) {
-            Some(a) => differ(a, b, &mut Lines { of: format!("{kind} {name}"), lines }),
+            Some(a) => differ(
+                a,
+                b,
+                &mut Lines {
+                    of: format!("{kind} {name}"),
+                    lines,
+                },
+            ),
             None => lines.push(format!("{kind} {name} added")),
         }
     }
@@ -91,7 +116,11 @@ fn compare<T: PartialEq>(
 
 fn members(old: &Group, new: &Group, out: &mut Lines<'_>) {
     let by_name = |group: &Group| -> BTreeMap<_, _> {
-        group.members.iter().map(|member| (member.backend.clone(), member.clone())).collect()
+        group
+            .members
+            .iter()
+            .map(|member| (member.backend.clone(), member.clone()))
+            .collect()
     };
     let (old, new) = (by_name(old), by_name(new));
     for name in old.keys().filter(|name| !new.contains_key(*name)) {
@@ -106,7 +135,15 @@ fn members(old: &Group, new: &Group, out: &mut Lines<'_>) {
             let now = if b.enabled { "enabled" } else { "disabled" };
             out.line(format_args!("member {name} {now}"));
         }
-        out.field(&format!("member {name} priority"), a.priority.value(), b.priority.value());
-        out.field(&format!("member {name} weight"), a.weight.value(), b.weight.value());
+        out.field(
+            &format!("member {name} priority"),
+            a.priority.value(),
+            b.priority.value(),
+        );
+        out.field(
+            &format!("member {name} weight"),
+            a.weight.value(),
+            b.weight.value(),
+        );
     }
 }

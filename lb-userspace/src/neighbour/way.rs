@@ -1,4 +1,4 @@
-use std::{collections::BTreeMap, net::IpAddr};
+use std::{collections::BTreeMap, fmt, net::IpAddr};
 
 use rtnetlink::packet_route::neighbour::NeighbourState;
 
@@ -29,6 +29,16 @@ impl Way {
         match self {
             Self::Open { next_hop, .. } => Some(*next_hop),
             Self::Refused(_) | Self::Unresolved => None,
+        }
+    }
+}
+
+impl fmt::Display for Way {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Open { next_hop, mtu, .. } => write!(f, "by {next_hop}, MTU {mtu}"),
+            Self::Refused(why) => f.write_str(why),
+            Self::Unresolved => f.write_str("its MAC address is not known (no answer to ARP yet)"),
         }
     }
 }

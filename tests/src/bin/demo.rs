@@ -65,19 +65,36 @@ const STEPS: [Step; 6] = [
     ("b is killed under traffic", death),
     ("b comes back", revival),
     ("b is drained while a download from it runs", drain),
-    ("the daemon is killed (kill -9) under traffic, and started again", restart),
+    (
+        "the daemon is killed (kill -9) under traffic, and started again",
+        restart,
+    ),
 ];
 
 fn main() -> ExitCode {
     let begin = now();
     println!("client-1, edge-1 and three backends, each in a network namespace of its own:");
-    println!("  client-1 198.51.100.11  edge-1 198.51.100.1  a, b, c 198.51.100.101-103  service {SERVICE}:80");
-    let lab = Lab::new(Topology { backends: 3, ..Topology::default() });
+    println!(
+        "  client-1 198.51.100.11  edge-1 198.51.100.1  a, b, c 198.51.100.101-103  service {SERVICE}:80"
+    );
+    let lab = Lab::new(Topology {
+        backends: 3,
+        ..Topology::default()
+    });
     let servers = ["a", "b", "c"].iter().zip(&lab.backends);
-    let servers = servers.map(|(name, host)| ServerProcess::start(host, name, 80)).collect();
-    let settings = Settings { rest: TABLES, ..Settings::default() };
+    let servers = servers
+        .map(|(name, host)| ServerProcess::start(host, name, 80))
+        .collect();
+    let settings = Settings {
+        rest: TABLES,
+        ..Settings::default()
+    };
     let daemon = Daemon::start(lab.edge(), settings);
-    let mut stage = Stage { lab: &lab, servers, daemon };
+    let mut stage = Stage {
+        lab: &lab,
+        servers,
+        daemon,
+    };
     let mut held = 0;
     for (number, (title, step)) in STEPS.iter().enumerate() {
         println!("\n{}. {title}", number + 1);
@@ -95,8 +112,15 @@ fn main() -> ExitCode {
     drop(stage);
     drop(lab);
     let took = begin.elapsed().as_secs_f64();
-    println!("\ndemo: {held} of {} steps held, in {took:.1} s; all hosts are removed", STEPS.len());
-    if held == STEPS.len() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    println!(
+        "\ndemo: {held} of {} steps held, in {took:.1} s; all hosts are removed",
+        STEPS.len()
+    );
+    if held == STEPS.len() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
 }
 
 fn decision(stage: &mut Stage<'_>) -> Result<String, String> {
@@ -105,18 +129,33 @@ fn decision(stage: &mut Stage<'_>) -> Result<String, String> {
     print!("{}", indent(&said));
     let shares = ["a", "b", "c"].map(|name| stage.member(name)["share"].clone());
     ensure(shares == ["3/10", "7/10", "0"], || {
-        format!("a 3/10 and b 7/10, c in reserve; a {} b {} c {}", shares[0], shares[1], shares[2])
+        format!(
+            "a 3/10 and b 7/10, c in reserve; a {} b {} c {}",
+            shares[0], shares[1], shares[2]
+        )
     })?;
-    Ok(format!("served {:.1} s after the daemon listened, a 3/10, b 7/10, c in reserve", took.as_secs_f64()))
+    Ok(format!(
+        "served {:.1} s after the daemon listened, a 3/10, b 7/10, c in reserve",
+        took.as_secs_f64()
+    ))
 }
 
 fn split(stage: &mut Stage<'_>) -> Result<String, String> {
     let tally = connect_many(stage.lab.client(), WEB, 2000);
     for (name, expected) in [("a", 30.0), ("b", 70.0), ("c", 0.0)] {
         let got = tally.answers.get(name).copied().unwrap_or(0);
-        println!("   {name}  {got:5} requests  {:5.1} %  expected {expected:4.1} %", tally.share(name) * 100.0);
+        println!(
+            "   {name}  {got:5} requests  {:5.1} %  expected {expected:4.1} %",
+            tally.share(name) * 100.0
+        );
     }
-    ensure(tally.errors.is_empty(), || format!("{} connections failed: {:?}", tally.errors.len(), tally.errors.first()))?;
+    ensure(tally.errors.is_empty(), || {
+        format!(
+            "{} connections failed: {:?}",
+            tally.errors.len(),
+            tally.errors.first()
+        )
+    })?;
     let off = (tally.share("a") - 0.3).abs() * 100.0;
     ensure(off < 4.0, || format!("a is {off:.1} points off"))?;
     Ok(format!("{off:.1} points off, no connection failed"))
@@ -131,14 +170,29 @@ fn death(stage: &mut Stage<'_>) -> Result<String, String> {
     let detected = killed.elapsed();
     load.run_for(Duration::from_secs(1));
     let record = load.stop();
-    let last = record.last_failure().map_or(Duration::ZERO, |at| at.saturating_duration_since(killed));
+    let last = record
+        .last_failure()
+        .map_or(Duration::ZERO, |at| at.saturating_duration_since(killed));
     let failed = record.failures();
     let since = record.after(killed + last);
-    println!("   seen down after {:.2} s, last request to it after {:.2} s, {failed} requests failed until then", detected.as_secs_f64(), last.as_secs_f64());
-    ensure(failed > 0, || "no request met the dead backend, so nothing was shown".into())?;
-    ensure(last <= detected + Duration::from_millis(300), || "requests failed after detection".into())?;
-    ensure(since.backends() == ["a"], || format!("then answered: {:?}", since.backends()))?;
-    Ok(format!("then {} requests, all answered by a", since.answers()))
+    println!(
+        "   seen down after {:.2} s, last request to it after {:.2} s, {failed} requests failed until then",
+        detected.as_secs_f64(),
+        last.as_secs_f64()
+    );
+    ensure(failed > 0, || {
+        "no request met the dead backend, so nothing was shown".into()
+    })?;
+    ensure(last <= detected + Duration::from_millis(300), || {
+        "requests failed after detection".into()
+    })?;
+    ensure(since.backends() == ["a"], || {
+        format!("then answered: {:?}", since.backends())
+    })?;
+    Ok(format!(
+        "then {} requests, all answered by a",
+        since.answers()
+    ))
 }
 
 fn revival(stage: &mut Stage<'_>) -> Result<String, String> {
@@ -149,8 +203,13 @@ fn revival(stage: &mut Stage<'_>) -> Result<String, String> {
     load.run_for(Duration::from_secs(1));
     let record = load.stop();
     let first = record.first_answer("b").ok_or("b answered nothing")?;
-    ensure(record.failures() == 0, || format!("{} requests failed", record.failures()))?;
-    Ok(format!("first request to it {:.2} s after its start, no request failed", first.saturating_duration_since(started).as_secs_f64()))
+    ensure(record.failures() == 0, || {
+        format!("{} requests failed", record.failures())
+    })?;
+    Ok(format!(
+        "first request to it {:.2} s after its start, no request failed",
+        first.saturating_duration_since(started).as_secs_f64()
+    ))
 }
 
 fn drain(stage: &mut Stage<'_>) -> Result<String, String> {
@@ -164,13 +223,22 @@ fn drain(stage: &mut Stage<'_>) -> Result<String, String> {
         })
     });
     let mut download = download.ok_or("no connection led to b")?;
-    download.read(BYTES / 4).map_err(|error| error.to_string())?;
+    download
+        .read(BYTES / 4)
+        .map_err(|error| error.to_string())?;
     print!("{}", indent(&stage.waggle(&["backend", "drain", "b"])?));
     let tally = connect_many(client, WEB, 500);
-    download.finish().map_err(|error| format!("the download broke: {error}"))?;
+    download
+        .finish()
+        .map_err(|error| format!("the download broke: {error}"))?;
     print!("{}", indent(&stage.waggle(&["backend", "enable", "b"])?));
-    ensure(tally.errors.is_empty() && tally.share("a") == 1.0, || format!("{tally:?}"))?;
-    Ok(format!("500 new connections to a, none to b; the download of {} MiB ended byte for byte", BYTES >> 20))
+    ensure(tally.errors.is_empty() && tally.share("a") == 1.0, || {
+        format!("{tally:?}")
+    })?;
+    Ok(format!(
+        "500 new connections to a, none to b; the download of {} MiB ended byte for byte",
+        BYTES >> 20
+    ))
 }
 
 fn restart(stage: &mut Stage<'_>) -> Result<String, String> {
@@ -183,7 +251,9 @@ fn restart(stage: &mut Stage<'_>) -> Result<String, String> {
     stage.wait_health(&[("a", "up"), ("b", "up"), ("c", "up")]);
     load.run_for(Duration::from_secs(1));
     let record = load.stop();
-    ensure(record.failures() == 0, || format!("{} requests failed", record.failures()))?;
+    ensure(record.failures() == 0, || {
+        format!("{} requests failed", record.failures())
+    })?;
     Ok(format!("{} requests, none failed", record.answers()))
 }
 
@@ -203,15 +273,23 @@ impl Stage<'_> {
     fn member(&self, backend: &str) -> Value {
         let status = self.status().unwrap_or_default();
         let members = status["groups"][0]["members"].as_array();
-        members.into_iter().flatten().find(|member| member["backend"] == backend).cloned().unwrap_or_default()
+        members
+            .into_iter()
+            .flatten()
+            .find(|member| member["backend"] == backend)
+            .cloned()
+            .unwrap_or_default()
     }
 
     /// Waits until the service is served and the backends have this health.
     fn wait_health(&self, health: &[(&str, &str)]) -> Duration {
         let begin = now();
         wait_until(DEADLINE, &format!("{health:?}"), || {
-            self.status().is_some_and(|status| status["services"][0]["published"] == true)
-                && health.iter().all(|(name, health)| self.member(name)["health"] == *health)
+            self.status()
+                .is_some_and(|status| status["services"][0]["published"] == true)
+                && health
+                    .iter()
+                    .all(|(name, health)| self.member(name)["health"] == *health)
         });
         begin.elapsed()
     }

@@ -11,9 +11,8 @@ use super::rig::{PORT, WEB, lab, member, start, status, tables, wait_all_up};
 #[test]
 fn a_long_download_from_a_draining_backend_ends_byte_for_byte() {
     let lab = lab(2);
-    let _servers = [0, 1].map(|i| {
-        ServerProcess::start(&lab.backends[i], lab.backends[i].name(), PORT)
-    });
+    let _servers =
+        [0, 1].map(|i| ServerProcess::start(&lab.backends[i], lab.backends[i].name(), PORT));
     let daemon = start(&lab, &[1, 1]);
     wait_all_up(&daemon, 2);
     const BYTES: u64 = 64 << 20;
@@ -67,21 +66,41 @@ fn a_reload_says_what_changed_and_a_bad_one_changes_nothing() {
     let _servers = [0, 1, 2].map(|i| Nginx::start(&lab.backends[i], PORT));
     let daemon = start(&lab, &[1, 1]);
     wait_all_up(&daemon, 2);
-    let configure = |rest: &str| daemon.configure(Settings { rest, ..Settings::default() });
+    let configure = |rest: &str| {
+        daemon.configure(Settings {
+            rest,
+            ..Settings::default()
+        })
+    };
 
-    configure(&tables(&[1, 1]).replace("weight = 1 ", "weight = 1001 ").replace("port = 80", "port = 0"));
+    configure(
+        &tables(&[1, 1])
+            .replace("weight = 1 ", "weight = 1001 ")
+            .replace("port = 80", "port = 0"),
+    );
     let before = status(&daemon)["groups"].clone();
     let refused = daemon.waggle(&["reload"]);
     assert_eq!(refused.status, Some(1));
-    for path in ["group[0].member[0].weight", "group[0].member[1].weight", "service[0].port"] {
+    for path in [
+        "group[0].member[0].weight",
+        "group[0].member[1].weight",
+        "service[0].port",
+    ] {
         assert!(refused.stderr.contains(path), "{refused:?}");
     }
-    assert_eq!(status(&daemon)["groups"][0]["ring_hash"], before[0]["ring_hash"]);
+    assert_eq!(
+        status(&daemon)["groups"][0]["ring_hash"],
+        before[0]["ring_hash"]
+    );
 
     configure(&tables(&[1, 2, 1]));
     let said = daemon.waggle(&["reload"]);
     assert!(said.ok(), "{said:?}");
-    for line in ["backend backend-3 added", "group web: member backend-2 weight 1 -> 2", "group web: member backend-3 added"] {
+    for line in [
+        "backend backend-3 added",
+        "group web: member backend-2 weight 1 -> 2",
+        "group web: member backend-3 added",
+    ] {
         assert!(said.stdout.contains(line), "{said:?}");
     }
     wait_all_up(&daemon, 3);
@@ -91,7 +110,14 @@ fn a_reload_says_what_changed_and_a_bad_one_changes_nothing() {
     assert_eq!(daemon.waggle(&["reload"]).stdout, "nothing changed\n");
 
     let text = fs::read_to_string(daemon.config()).unwrap();
-    fs::write(daemon.config(), text.replace("[edge]", "[edge]\nflow_entries = 64")).unwrap();
+    fs::write(
+        daemon.config(),
+        text.replace("[edge]", "[edge]\nflow_entries = 64"),
+    )
+    .unwrap();
     let refused = daemon.waggle(&["reload"]);
-    assert!(!refused.ok() && refused.stderr.contains("edge.flow_entries"), "{refused:?}");
+    assert!(
+        !refused.ok() && refused.stderr.contains("edge.flow_entries"),
+        "{refused:?}"
+    );
 }

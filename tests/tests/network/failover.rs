@@ -17,7 +17,13 @@ fn after_detection_no_request_fails_and_a_healed_backend_returns() {
 
     second.stop();
     wait_health(&daemon, &[("backend-1", "up"), ("backend-2", "down")]);
-    let wrk = Wrk::start(lab.client(), "http://203.0.113.10/", 8, Duration::from_secs(2), true);
+    let wrk = Wrk::start(
+        lab.client(),
+        "http://203.0.113.10/",
+        8,
+        Duration::from_secs(2),
+        true,
+    );
     let load = wrk.finish();
     assert!(load.requests > 100 && load.failed == 0, "{load:?}");
     let before = member(&daemon, "backend-2")["packets"].as_u64().unwrap();
@@ -54,7 +60,9 @@ fn a_reused_source_port_to_a_dead_backend_reaches_a_live_one() {
     drop(connection);
     let answer = client.enter(|| {
         thread::scope(|scope| {
-            scope.spawn(|| Connection::open(WEB, Some(port)).unwrap().ask("/").unwrap()).join()
+            scope
+                .spawn(|| Connection::open(WEB, Some(port)).unwrap().ask("/").unwrap())
+                .join()
         })
     });
     assert_eq!(answer.unwrap().backend, "backend-1");
@@ -63,9 +71,8 @@ fn a_reused_source_port_to_a_dead_backend_reaches_a_live_one() {
 #[test]
 fn a_running_connection_stays_when_shares_change() {
     let lab = lab(2);
-    let _servers = [0, 1].map(|i| {
-        ServerProcess::start(&lab.backends[i], lab.backends[i].name(), PORT)
-    });
+    let _servers =
+        [0, 1].map(|i| ServerProcess::start(&lab.backends[i], lab.backends[i].name(), PORT));
     let daemon = start(&lab, &[1, 1]);
     wait_all_up(&daemon, 2);
     let client = lab.client();
@@ -80,8 +87,10 @@ fn a_running_connection_stays_when_shares_change() {
     assert!(first.iter().any(|backend| backend == "backend-2"));
     let weigh = daemon.waggle(&["member", "web/backend-1", "weight", "1000"]);
     assert!(weigh.ok(), "{weigh:?}");
-    let second: Vec<_> =
-        connections.iter_mut().map(|c| c.ask_on("/").unwrap().backend).collect();
+    let second: Vec<_> = connections
+        .iter_mut()
+        .map(|c| c.ask_on("/").unwrap().backend)
+        .collect();
     assert_eq!(first, second);
     let tally = connect_many(client, WEB, 300);
     assert!(tally.share("backend-1") > 0.98, "{tally:?}");

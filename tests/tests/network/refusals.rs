@@ -8,10 +8,20 @@ use super::rig::{PORT, lab, start, tables, wait_all_up};
 
 /// Runs the daemon with a changed configuration and returns how it ended.
 fn run_with(lab: &Lab, prefix: &str, change: impl Fn(&str) -> String) -> Outcome {
-    let daemon = Daemon::prepare(lab.edge(), Settings { rest: &tables(&[1]), ..Settings::default() });
+    let daemon = Daemon::prepare(
+        lab.edge(),
+        Settings {
+            rest: &tables(&[1]),
+            ..Settings::default()
+        },
+    );
     let text = fs::read_to_string(daemon.config()).unwrap();
     fs::write(daemon.config(), change(&text)).unwrap();
-    let run = format!("{prefix} {} run --config {}", program("waggle").display(), daemon.config().display());
+    let run = format!(
+        "{prefix} {} run --config {}",
+        program("waggle").display(),
+        daemon.config().display()
+    );
     lab.edge().outcome(run.trim())
 }
 
@@ -30,63 +40,107 @@ fn a_second_daemon_of_the_same_edge_is_refused() {
     let _servers = [0, 1].map(|i| Nginx::start(&lab.backends[i], PORT));
     let daemon = start(&lab, &[1, 1]);
     wait_all_up(&daemon, 2);
-    let run = format!("{} run --config {}", program("waggle").display(), daemon.config().display());
+    let run = format!(
+        "{} run --config {}",
+        program("waggle").display(),
+        daemon.config().display()
+    );
     refused(&lab.edge().outcome(&run), &["another", "edge-1"]);
     wait_all_up(&daemon, 2);
 }
 
 #[test]
 fn an_interface_that_is_not_there_is_named_with_those_that_are() {
-    let lab = Lab::new(Topology { backends: 1, ..Topology::default() });
+    let lab = Lab::new(Topology {
+        backends: 1,
+        ..Topology::default()
+    });
     let outcome = run_with(&lab, "", |text| text.replace("\"eth0\"", "\"eth7\""));
     refused(&outcome, &["eth7", "eth0"]);
 }
 
 #[test]
 fn a_place_for_pins_that_is_no_bpf_file_system_is_refused_with_the_mend() {
-    let lab = Lab::new(Topology { backends: 1, ..Topology::default() });
+    let lab = Lab::new(Topology {
+        backends: 1,
+        ..Topology::default()
+    });
     let elsewhere = tempfile::tempdir().unwrap();
     let outcome = run_with(&lab, "", |text| {
-        let line = text.lines().find(|line| line.starts_with("pin_dir")).unwrap();
-        text.replace(line, &format!("pin_dir = \"{}\"", elsewhere.path().display()))
+        let line = text
+            .lines()
+            .find(|line| line.starts_with("pin_dir"))
+            .unwrap();
+        text.replace(
+            line,
+            &format!("pin_dir = \"{}\"", elsewhere.path().display()),
+        )
     });
     refused(&outcome, &["mount -t bpf"]);
 }
 
 #[test]
 fn without_root_and_without_cap_bpf_the_mend_is_said() {
-    let lab = Lab::new(Topology { backends: 1, ..Topology::default() });
-    let nobody = run_with(&lab, "setpriv --reuid 65534 --clear-groups --inh-caps=-all", str::to_owned);
+    let lab = Lab::new(Topology {
+        backends: 1,
+        ..Topology::default()
+    });
+    let nobody = run_with(
+        &lab,
+        "setpriv --reuid 65534 --clear-groups --inh-caps=-all",
+        str::to_owned,
+    );
     refused(&nobody, &["root"]);
-    let less = run_with(&lab, "setpriv --bounding-set=-bpf,-sys_admin --inh-caps=-bpf,-sys_admin", str::to_owned);
+    let less = run_with(
+        &lab,
+        "setpriv --bounding-set=-bpf,-sys_admin --inh-caps=-bpf,-sys_admin",
+        str::to_owned,
+    );
     refused(&less, &["CAP_BPF"]);
 }
 
 #[test]
 fn a_device_without_native_xdp_is_refused_in_native_mode_and_served_in_auto() {
-    let lab = Lab::new(Topology { backends: 1, ..Topology::default() });
-    lab.edge().ip(&["link add br9 type bridge", "link set br9 up"]);
+    let lab = Lab::new(Topology {
+        backends: 1,
+        ..Topology::default()
+    });
+    lab.edge()
+        .ip(&["link add br9 type bridge", "link set br9 up"]);
     let outcome = run_with(&lab, "", |text| {
-        text.replace("\"eth0\"", "\"br9\"").replace("[edge]", "[edge]\nxdp_mode = \"native\"")
+        text.replace("\"eth0\"", "\"br9\"")
+            .replace("[edge]", "[edge]\nxdp_mode = \"native\"")
     });
     refused(&outcome, &["br9", "generic"]);
 }
 
 #[test]
 fn every_error_of_a_file_is_said_at_once() {
-    let lab = Lab::new(Topology { backends: 1, ..Topology::default() });
+    let lab = Lab::new(Topology {
+        backends: 1,
+        ..Topology::default()
+    });
     let outcome = run_with(&lab, "", |text| {
-        text.replace("weight = 1 ", "weight = 0 ").replace("group = \"web\"", "group = \"wep\"").replace("port = 80", "prot = 80")
+        text.replace("weight = 1 ", "weight = 0 ")
+            .replace("group = \"web\"", "group = \"wep\"")
+            .replace("port = 80", "prot = 80")
     });
     assert_eq!(outcome.status, Some(1));
-    for path in ["group[0].member[0].weight", "service[0].group", "service[0].prot"] {
+    for path in [
+        "group[0].member[0].weight",
+        "service[0].group",
+        "service[0].prot",
+    ] {
         assert!(outcome.stderr.contains(path), "{outcome:?}");
     }
 }
 
 #[test]
 fn a_file_that_is_not_there_is_named() {
-    let outcome = std::process::Command::new(program("waggle")).args(["check", "/nowhere/waggle.toml"]).output().unwrap();
+    let outcome = std::process::Command::new(program("waggle"))
+        .args(["check", "/nowhere/waggle.toml"])
+        .output()
+        .unwrap();
     assert_eq!(outcome.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&outcome.stderr).contains("/nowhere/waggle.toml"));
     assert!(!Path::new("/nowhere").exists());

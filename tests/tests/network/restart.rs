@@ -24,12 +24,19 @@ fn kill_9_and_restart_under_wrk_fail_no_request() {
     let begin = now();
     daemon.kill9();
     let tally = connect_many(lab.client(), WEB, 500);
-    assert!(tally.errors.is_empty(), "without a daemon: {:?}", tally.errors);
+    assert!(
+        tally.errors.is_empty(),
+        "without a daemon: {:?}",
+        tally.errors
+    );
     for _ in 0..3 {
         daemon.restart();
         wait_all_up(&daemon, 2);
     }
-    assert!(begin.elapsed() < Duration::from_secs(6), "all of that was under load");
+    assert!(
+        begin.elapsed() < Duration::from_secs(6),
+        "all of that was under load"
+    );
     for load in [many.finish(), long.finish()] {
         assert!(load.requests > 100 && load.failed == 0, "{load:?}");
     }
@@ -43,7 +50,13 @@ fn a_cold_start_with_a_dead_backend_sends_it_no_connection() {
     let lab = lab(2);
     let _first = Nginx::start(&lab.backends[0], PORT);
     let ended = AtomicBool::new(false);
-    let daemon = Daemon::prepare(lab.edge(), Settings { rest: &tables(&[1, 1]), ..Settings::default() });
+    let daemon = Daemon::prepare(
+        lab.edge(),
+        Settings {
+            rest: &tables(&[1, 1]),
+            ..Settings::default()
+        },
+    );
     let refused = thread::scope(|scope| {
         let clients = scope.spawn(|| refusals(&lab, &ended));
         let mut daemon = daemon;
@@ -117,7 +130,11 @@ fn sigterm_leaves_the_program_and_detach_removes_it() {
     assert!(tally.errors.is_empty(), "{:?}", tally.errors);
 
     let config = daemon.config();
-    let detach = format!("{} detach --config {}", lb_tests::lab::program("waggle").display(), config.display());
+    let detach = format!(
+        "{} detach --config {}",
+        lb_tests::lab::program("waggle").display(),
+        config.display()
+    );
     let said = lab.edge().run(&detach);
     assert!(said.contains("program") && said.contains("link"), "{said}");
     assert!(!lab.edge().run("ip link show eth0").contains("xdp"));

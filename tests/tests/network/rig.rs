@@ -18,8 +18,13 @@ pub fn tables(weights: &[u16]) -> String {
     let mut members = Vec::new();
     for (index, weight) in weights.iter().enumerate() {
         let n = index + 1;
-        text += &format!("[[backend]]\nname = \"backend-{n}\"\naddress = \"198.51.100.{}\"\n", 100 + n);
-        members.push(format!("{{ backend = \"backend-{n}\", weight = {weight} }}"));
+        text += &format!(
+            "[[backend]]\nname = \"backend-{n}\"\naddress = \"198.51.100.{}\"\n",
+            100 + n
+        );
+        members.push(format!(
+            "{{ backend = \"backend-{n}\", weight = {weight} }}"
+        ));
     }
     text += &format!(
         "[[group]]\nname = \"web\"\nlatency_window = \"500ms\"\nmember = [{}]\n\
@@ -32,12 +37,21 @@ pub fn tables(weights: &[u16]) -> String {
 
 /// A lab with as many backends as there are weights.
 pub fn lab(backends: u8) -> Lab {
-    Lab::new(Topology { backends, ..Topology::default() })
+    Lab::new(Topology {
+        backends,
+        ..Topology::default()
+    })
 }
 
 /// The daemon on the lab's edge, with the tables for `weights`.
 pub fn start<'lab>(lab: &'lab Lab, weights: &[u16]) -> Daemon<'lab> {
-    Daemon::start(lab.edge(), Settings { rest: &tables(weights), ..Settings::default() })
+    Daemon::start(
+        lab.edge(),
+        Settings {
+            rest: &tables(weights),
+            ..Settings::default()
+        },
+    )
 }
 
 /// The daemon's status.
@@ -52,18 +66,30 @@ pub fn status(daemon: &Daemon<'_>) -> Value {
 #[track_caller]
 pub fn member(daemon: &Daemon<'_>, backend: &str) -> Value {
     let status = status(daemon);
-    let members = status["groups"][0]["members"].as_array().expect("members").clone();
-    members.into_iter().find(|member| member["backend"] == backend).expect("the member")
+    let members = status["groups"][0]["members"]
+        .as_array()
+        .expect("members")
+        .clone();
+    members
+        .into_iter()
+        .find(|member| member["backend"] == backend)
+        .expect("the member")
 }
 
 /// Waits until the service is served and every backend has this health; returns how long it took.
 #[track_caller]
 pub fn wait_health(daemon: &Daemon<'_>, health: &[(&str, &str)]) -> Duration {
     let begin = now();
-    wait_until(DEADLINE, &format!("{health:?} in\n{}", daemon.log()), || {
-        status(daemon)["services"][0]["published"] == true
-            && health.iter().all(|(backend, health)| member(daemon, backend)["health"] == *health)
-    });
+    wait_until(
+        DEADLINE,
+        &format!("{health:?} in\n{}", daemon.log()),
+        || {
+            status(daemon)["services"][0]["published"] == true
+                && health
+                    .iter()
+                    .all(|(backend, health)| member(daemon, backend)["health"] == *health)
+        },
+    );
     begin.elapsed()
 }
 

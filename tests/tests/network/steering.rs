@@ -16,9 +16,20 @@ fn ten_thousand_connections_are_split_3_to_7_within_2_points() {
 
     let status = status(&daemon);
     let forwarded = status["verdicts"]["forwarded"].as_u64().unwrap();
-    assert!(forwarded >= 40_000, "four packets at least for each connection, not {forwarded}");
-    let member = |i: usize| status["groups"][0]["members"][i]["packets"].as_u64().unwrap();
-    assert_eq!(member(0) + member(1), forwarded, "targets and verdicts count the same packets");
+    assert!(
+        forwarded >= 40_000,
+        "four packets at least for each connection, not {forwarded}"
+    );
+    let member = |i: usize| {
+        status["groups"][0]["members"][i]["packets"]
+            .as_u64()
+            .unwrap()
+    };
+    assert_eq!(
+        member(0) + member(1),
+        forwarded,
+        "targets and verdicts count the same packets"
+    );
 }
 
 #[test]
@@ -28,7 +39,8 @@ fn traffic_that_is_not_ours_is_not_touched() {
     let daemon = start(&lab, &[1, 1]);
     wait_all_up(&daemon, 2);
     lab.client().run("ping -c 3 -i 0.01 -W 5 198.51.100.1");
-    lab.client().run("ping -c 3 -i 0.01 -s 4000 -W 5 198.51.100.1");
+    lab.client()
+        .run("ping -c 3 -i 0.01 -s 4000 -W 5 198.51.100.1");
     assert!(status(&daemon)["verdicts"]["not_ours"].as_u64().unwrap() >= 6);
 }
 
@@ -41,7 +53,10 @@ fn explain_and_status_say_where_clients_go_and_why() {
 
     let explain = ["explain", "--service", "web", "--client", "198.51.100.11"];
     let text = daemon.waggle(&explain).stdout;
-    assert!(text.contains("backend-2") && text.contains("refused"), "{text}");
+    assert!(
+        text.contains("backend-2") && text.contains("refused"),
+        "{text}"
+    );
     let json = daemon.waggle(&[&explain[..], &["--format", "json"]].concat());
     let json: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
     assert_eq!(json["outcome"], "forward");

@@ -41,7 +41,11 @@ impl Load {
             });
             clients.collect()
         });
-        Self { ended, record, clients }
+        Self {
+            ended,
+            record,
+            clients,
+        }
     }
 
     /// Lets it go on for a time.
@@ -55,7 +59,10 @@ impl Load {
         for client in self.clients {
             let _panicked = client.join();
         }
-        self.record.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.record
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 }
 
@@ -63,8 +70,15 @@ fn ask_until(ended: &AtomicBool, record: &Mutex<Record>) {
     while !ended.load(Ordering::Relaxed) {
         let begin = now();
         let answer = Connection::open(WEB, None).and_then(|connection| connection.ask("/"));
-        let backend = answer.ok().filter(|answer| answer.status == 200).map(|answer| answer.backend);
-        record.lock().unwrap_or_else(PoisonError::into_inner).0.push((begin, backend));
+        let backend = answer
+            .ok()
+            .filter(|answer| answer.status == 200)
+            .map(|answer| answer.backend);
+        record
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .0
+            .push((begin, backend));
     }
 }
 
@@ -76,28 +90,48 @@ impl Record {
 
     /// Requests that were not.
     pub fn failures(&self) -> usize {
-        self.0.iter().filter(|(_, backend)| backend.is_none()).count()
+        self.0
+            .iter()
+            .filter(|(_, backend)| backend.is_none())
+            .count()
     }
 
     /// When the last request that failed began.
     pub fn last_failure(&self) -> Option<Instant> {
-        self.0.iter().filter(|(_, backend)| backend.is_none()).map(|(at, _)| *at).max()
+        self.0
+            .iter()
+            .filter(|(_, backend)| backend.is_none())
+            .map(|(at, _)| *at)
+            .max()
     }
 
     /// When the first request that `name` answered began.
     pub fn first_answer(&self, name: &str) -> Option<Instant> {
-        let by_name = self.0.iter().filter(|(_, backend)| backend.as_deref() == Some(name));
+        let by_name = self
+            .0
+            .iter()
+            .filter(|(_, backend)| backend.as_deref() == Some(name));
         by_name.map(|(at, _)| *at).min()
     }
 
     /// The requests that began after `time`.
     pub fn after(&self, time: Instant) -> Self {
-        Self(self.0.iter().filter(|(at, _)| *at > time).cloned().collect())
+        Self(
+            self.0
+                .iter()
+                .filter(|(at, _)| *at > time)
+                .cloned()
+                .collect(),
+        )
     }
 
     /// Who answered.
     pub fn backends(&self) -> Vec<&str> {
-        let names: BTreeSet<_> = self.0.iter().filter_map(|(_, backend)| backend.as_deref()).collect();
+        let names: BTreeSet<_> = self
+            .0
+            .iter()
+            .filter_map(|(_, backend)| backend.as_deref())
+            .collect();
         names.into_iter().collect()
     }
 }
