@@ -58,7 +58,7 @@ pub struct StageSummary {
     /// The backends that went on.
     pub kept: Vec<Name>,
     /// Those that did not.
-    pub removed: Vec<Without>,
+    pub removed: Vec<RemovedMember>,
     /// Why the stage did not do what its name says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
@@ -66,7 +66,7 @@ pub struct StageSummary {
 
 /// A backend that a stage took out.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
-pub struct Without {
+pub struct RemovedMember {
     /// Which backend.
     pub member: Name,
     /// The reason.
@@ -125,7 +125,7 @@ impl Explanation {
 impl StageSummary {
     fn new(group: &Group, trace: &StageTrace) -> Self {
         let name = |member: MemberIndex| group.members[member].backend.clone();
-        let without = trace.removed.iter().map(|removal| Without {
+        let removed = trace.removed.iter().map(|removal| RemovedMember {
             member: name(removal.member),
             why: removal.why.clone(),
         });
@@ -133,7 +133,7 @@ impl StageSummary {
             group: group.name.clone(),
             stage: trace.stage.to_owned(),
             kept: trace.kept.iter().copied().map(name).collect(),
-            removed: without.collect(),
+            removed: removed.collect(),
             note: trace.note.map(str::to_owned),
         }
     }

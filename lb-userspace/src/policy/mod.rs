@@ -15,7 +15,7 @@ mod weight;
 
 use std::collections::BTreeMap;
 
-pub use self::explain::{Explanation, Outcome, RingSummary, StageSummary, Without};
+pub use self::explain::{Explanation, Outcome, RemovedMember, RingSummary, StageSummary};
 use crate::model::{Group, Member, MemberState, Share, Stage};
 
 /// Index into [`Group::members`].
