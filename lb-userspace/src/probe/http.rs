@@ -23,8 +23,8 @@ use tokio::{net::TcpStream, time};
 use super::{Failure, Phase};
 use crate::model::{HttpProbe, Method};
 
-/// Largest head of an answer, and most of a body that is held at a time. What 10,000 probes at once can
-/// take of the memory follows from it.
+/// Largest head of an answer, and most of a body that is held at a time. It bounds the memory that
+/// thousands of probes at once can take.
 const MAX_BUFFER: usize = 32 * 1024;
 
 /// Sends one request on a new connection and waits for the whole answer, at most `timeout` from now.
@@ -70,11 +70,11 @@ pub fn request(
         headers.try_append(HeaderName::try_from(name)?, HeaderValue::try_from(value)?)?;
     }
     if let Some(host) = &http.host {
-        headers.insert(HOST, HeaderValue::try_from(host)?);
+        headers.try_insert(HOST, HeaderValue::try_from(host)?)?;
     } else if !headers.contains_key(HOST) {
-        headers.insert(HOST, HeaderValue::try_from(target.to_string())?);
+        headers.try_insert(HOST, HeaderValue::try_from(target.to_string())?)?;
     }
-    headers.insert(CONNECTION, HeaderValue::from_static("close"));
+    headers.try_insert(CONNECTION, HeaderValue::from_static("close"))?;
     Ok(request)
 }
 

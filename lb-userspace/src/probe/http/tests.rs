@@ -133,6 +133,22 @@ async fn a_request_that_can_not_be_written_is_not_sent() {
     assert!(server.requests().is_empty());
 }
 
+#[test]
+fn headers_just_below_and_above_the_most_that_fit_are_no_panic() {
+    let target = "127.0.0.1:80".parse().unwrap();
+    let mut http = head();
+    let fits = |http: &HttpProbe| request(target, http).is_ok();
+    http.headers = (0..24_570)
+        .map(|i| (format!("a{i}"), "b".to_owned()))
+        .collect();
+    assert!(fits(&http));
+    for i in 0..10 {
+        http.headers.push((format!("b{i}"), "b".to_owned()));
+        fits(&http);
+    }
+    assert!(!fits(&http));
+}
+
 #[tokio::test]
 async fn odd_headers_of_our_own_do_no_harm() {
     for (name, value) in [
