@@ -3,14 +3,30 @@
 //! [`Tables`] mirrors the maps, [`diff`] plans changes to them; both are pure. [`Kernel`] does the
 //! changes.
 
+mod attach;
 mod change;
+mod detach;
 mod diff;
-pub mod object;
+mod interface;
+mod kernel;
+mod lock;
+mod mapped;
+mod object;
+mod pins;
 mod pool;
+mod start;
 mod tables;
 
 pub use self::{
+    attach::AttachError,
     change::Change,
+    detach::{DetachError, Detached, detach},
     diff::{DoesNotFit, collect, diff},
+    interface::Mode,
+    kernel::{Kernel, KernelError, Totals},
+    lock::{Lock, LockError},
+    object::{IDLE_TICKS, OBJECT, PROGRAM},
+    pins::PinsError,
+    start::{StartError, Started},
     tables::{Capacity, Tables},
 };

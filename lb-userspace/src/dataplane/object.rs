@@ -1,4 +1,125 @@
-//! The XDP program's object, as built.
+use std::{collections::BTreeMap, path::Path};
 
-/// The object file; aligned, because aya reads it in place.
+use aya::{Ebpf, EbpfError, EbpfLoader, maps::MapType};
+use aya_obj::{Object, ParseError, generated::bpf_map_type};
+use lb_common::{CHUNK, FlowState, TICK_SHIFT, WAYS, tick};
+
+use crate::model::Edge;
+
+/// The packet program, compiled.
 pub static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/waggle-xdp"));
+
+/// Name of the program in [`OBJECT`].
+pub const PROGRAM: &str = "waggle";
+
+/// For each [`FlowState`] the ticks after which an entry that was not seen is none.
+///
+/// RFC 5382 (REQ-5) wants two hours and four minutes for established connections, RFC 4787 (REQ-5)
+/// two minutes for UDP. A minute outlasts the pauses between a client's SYNs and the TIME-WAIT of
+/// Linux; a flow whose entry has ended goes where the ring says, most often the same way.
+pub const IDLE_TICKS: [u32; FlowState::COUNT] = {
+    let mut ticks = [0; FlowState::COUNT];
+    ticks[FlowState::OPENING.0 as usize] = seconds(60);
+    ticks[FlowState::ESTABLISHED.0 as usize] = seconds(7440);
+    ticks[FlowState::CLOSING.0 as usize] = seconds(60);
+    ticks[FlowState::DATAGRAM.0 as usize] = seconds(120);
+    ticks
+};
+
+const fn seconds(seconds: u64) -> u32 {
+    tick(seconds * 1_000_000_000)
+}
+
+/// What a map is made as.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Shape {
+    pub(super) map_type: Option<MapType>,
+    pub(super) key_size: u32,
+    pub(super) value_size: u32,
+    pub(super) entries: u32,
+    pub(super) flags: u32,
+}
+
+/// The maps of the object that outlive the program, in the sizes that `edge` asks for.
+pub(super) fn shapes(edge: &Edge) -> Result<BTreeMap<String, Shape>, ParseError> {
+    let object = Object::parse(OBJECT)?;
+    let sizes = sizes(edge);
+    let lasting = object
+        .maps
+        .into_iter()
+        .filter(|(name, _)| !name.starts_with('.') && name != "AYA_LOGS");
+    Ok(lasting
+        .map(|(name, map)| {
+            let size = sizes.iter().find(|(sized, _)| *sized == name);
+            let map_type = bpf_map_type::try_from(map.map_type()).ok();
+            let shape = Shape {
+                map_type: map_type.and_then(|map_type| map_type.try_into().ok()),
+                key_size: map.key_size(),
+                value_size: map.value_size(),
+                entries: size.map_or(map.max_entries(), |(_, entries)| *entries),
+                flags: map.map_flags(),
+            };
+            (name, shape)
+        })
+        .collect())
+}
+
+/// Loads the object for `edge`. Maps that are pinned in `maps` are used, the others are made and
+/// pinned there.
+pub(super) fn load<'a>(
+    edge: &Edge,
+    maps: &Path,
+    names: impl Iterator<Item = &'a String>,
+) -> Result<Ebpf, EbpfError> {
+    let mut loader = EbpfLoader::new();
+    // The object has nothing to relocate, and reading the kernel's types takes a while.
+    loader.btf(None);
+    for (map, entries) in sizes(edge) {
+        loader.map_max_entries(map, entries);
+    }
+    for name in names {
+        loader.map_pin_path(name.as_str(), maps.join(name));
+    }
+    let flow_mask = buckets(edge) - 1;
+    let insert_limit = inserts_per_tick(edge.insert_limit);
+    let packet_log = u8::from(edge.packet_log);
+    loader
+        .override_global("FLOW_MASK", &flow_mask, true)
+        .override_global("INSERT_LIMIT", &insert_limit, true)
+        .override_global("IDLE_TICKS", &IDLE_TICKS, true)
+        .override_global("PACKET_LOG", &packet_log, true)
+        .load(OBJECT)
+}
+
+/// The maps whose size is a setting.
+fn sizes(edge: &Edge) -> [(&'static str, u32); 2] {
+    let chunks = (edge.ring_slots / CHUNK as u32).max(1);
+    [("FLOWS", buckets(edge)), ("SLOTS", chunks)]
+}
+
+fn buckets(edge: &Edge) -> u32 {
+    (edge.flow_entries / WAYS as u32).max(1)
+}
+
+fn inserts_per_tick(per_second: u32) -> u32 {
+    let in_2_to_the_tick = u64::from(per_second) << TICK_SHIFT;
+    u32::try_from(in_2_to_the_tick.div_ceil(1_000_000_000)).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_per_second_is_rounded_up_to_ticks() {
+        assert_eq!(inserts_per_tick(0), 0);
+        assert_eq!(inserts_per_tick(1), 1);
+        assert_eq!(inserts_per_tick(100_000), 6711);
+        assert_eq!(inserts_per_tick(u32::MAX), 288_230_377);
+    }
+
+    #[test]
+    fn idle_times_are_in_ticks() {
+        assert_eq!(IDLE_TICKS, [894, 110_864, 894, 1788]);
+    }
+}

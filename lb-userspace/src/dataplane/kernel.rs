@@ -1,0 +1,326 @@
+use std::{collections::BTreeMap, io, path::Path};
+
+use aya::{
+    Pod,
+    maps::{HashMap, Map, MapData, MapError, PerCpuArray, PerCpuValues},
+    util::nr_cpus,
+};
+use lb_common::{
+    ABI_VERSION, Address, Bucket, CHUNK, Chunk, Control, Counter, Descriptor, Entry, FLOW_EVENTS,
+    FlowEvent, HEARTBEAT_OFFSET, HashKey, Service, ServiceKey, Target, VERDICTS, Verdict,
+};
+
+use super::{Capacity, Change, Tables, mapped::Mapped, object::IDLE_TICKS, pins::Pins};
+
+/// The pinned maps of an edge, which the packet program reads.
+pub struct Kernel {
+    control: Mapped<Control>,
+    services: HashMap<MapData, ServiceKey, Service>,
+    addresses: HashMap<MapData, Address, u32>,
+    ports: Mapped<u64>,
+    rows: Mapped<Descriptor>,
+    slots: Mapped<Chunk>,
+    targets: Mapped<Target>,
+    flows: Mapped<Bucket>,
+    verdicts: Counters,
+    flow_events: Counters,
+    service_counters: Counters,
+    target_counters: Counters,
+}
+
+type Counters = PerCpuArray<MapData, Counter>;
+
+/// Why the maps can not be used.
+#[derive(Debug, thiserror::Error)]
+pub enum KernelError {
+    /// A map can not be mapped into memory.
+    #[error("map {map}: {source}")]
+    Memory {
+        /// The map.
+        map: &'static str,
+        /// The reason.
+        source: io::Error,
+    },
+    /// A map can not be opened, read or written.
+    #[error("map {map}: {source}")]
+    Map {
+        /// The map.
+        map: &'static str,
+        /// The reason.
+        source: MapError,
+    },
+    /// No random numbers for the flow table's hash.
+    #[error("no random numbers: {0}")]
+    Random(#[from] getrandom::Error),
+}
+
+/// What the packet program has counted, summed over CPUs.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Totals {
+    /// By the way that packets left.
+    pub verdicts: BTreeMap<Verdict, Counter>,
+    /// By what became of the look-up in the flow table.
+    pub flow_events: BTreeMap<FlowEvent, Counter>,
+    /// By service.
+    pub services: BTreeMap<ServiceKey, Counter>,
+    /// By target id.
+    pub targets: BTreeMap<u16, Counter>,
+}
+
+impl Kernel {
+    /// Opens the maps that a running or ended daemon has pinned in `pin_dir`.
+    ///
+    /// # Errors
+    ///
+    /// If one of them is not there, is not of the right kind, or this process may not open it.
+    pub fn open(pin_dir: &Path) -> Result<Self, KernelError> {
+        let pins = Pins::new(pin_dir);
+        Ok(Self {
+            control: mapped(&pins, "CONTROL")?,
+            services: hash_map(&pins, "SERVICES")?,
+            addresses: hash_map(&pins, "ADDRESSES")?,
+            ports: mapped(&pins, "PORTS")?,
+            rows: mapped(&pins, "RINGS")?,
+            slots: mapped(&pins, "SLOTS")?,
+            targets: mapped(&pins, "TARGETS")?,
+            flows: mapped(&pins, "FLOWS")?,
+            verdicts: counters(&pins, "VERDICTS")?,
+            flow_events: counters(&pins, "FLOW_EVENTS")?,
+            service_counters: counters(&pins, "SERVICE_COUNTERS")?,
+            target_counters: counters(&pins, "TARGET_COUNTERS")?,
+        })
+    }
+
+    /// The sizes of the maps.
+    pub fn capacity(&self) -> Capacity {
+        Capacity {
+            targets: self.targets.len(),
+            ring_slots: self.slots.len() * CHUNK as u32,
+            rows: self.rows.len(),
+            ..Capacity::new(0)
+        }
+    }
+
+    /// Everything that the maps hold: how a daemon takes over what the last one left.
+    pub fn read_tables(&self) -> Result<Tables, KernelError> {
+        let mut tables = Tables::new(self.capacity());
+        for pair in self.services.iter() {
+            let (key, service) = pair.map_err(|e| failed("SERVICES", e))?;
+            tables.services.insert(key, service);
+        }
+        for pair in self.addresses.iter() {
+            let (address, services) = pair.map_err(|e| failed("ADDRESSES", e))?;
+            tables.addresses.insert(address, services);
+        }
+        let ports = (0..=u16::MAX).map(|port| (port, self.ports.load(port.into())));
+        tables.ports = ports.filter(|(_, bits)| *bits != 0).collect();
+        tables.rows = (0..self.rows.len())
+            .map(|row| self.rows.load(row))
+            .collect();
+        let chunks = (0..self.slots.len()).map(|chunk| self.slots.load(chunk));
+        tables.slots = chunks.flat_map(|Chunk(slots)| slots).collect();
+        let ids = 1..u16::try_from(self.targets.len()).unwrap_or(u16::MAX);
+        let targets = ids.map(|id| (id, self.targets.load(id.into())));
+        tables.targets = targets.filter(|(_, target)| target.identity != 0).collect();
+        Ok(tables)
+    }
+
+    /// Does one change. Done twice, it changes nothing more.
+    pub fn execute(&mut self, change: &Change) -> Result<(), KernelError> {
+        match change {
+            Change::FreeTarget { id } => {
+                self.targets.store((*id).into(), &Target::FREE);
+                zero(&mut self.target_counters, (*id).into())
+                    .map_err(|e| failed("TARGET_COUNTERS", e))?;
+            }
+            Change::PointRow { row, descriptor } => self.rows.store(*row, descriptor),
+            Change::PutService { key, service } => self
+                .services
+                .insert(key, service, 0)
+                .map_err(|e| failed("SERVICES", e))?,
+            Change::RemoveService { key } => self.remove_service(key)?,
+            Change::SetAddress { address, services } => match services {
+                0 => present(self.addresses.remove(address)),
+                _ => self.addresses.insert(address, services, 0),
+            }
+            .map_err(|e| failed("ADDRESSES", e))?,
+            Change::SetPort { port, protocols } => self.ports.store((*port).into(), protocols),
+            Change::SetTarget { id, target } => self.targets.store((*id).into(), target),
+            Change::WriteSlots { offset, slots } => {
+                let (chunks, _) = slots.as_chunks::<CHUNK>();
+                for (i, chunk) in (offset / CHUNK as u32..).zip(chunks) {
+                    self.slots.store(i, &Chunk(*chunk));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Says that the daemon is alive. `now` is CLOCK_MONOTONIC in nanoseconds.
+    pub fn heartbeat(&mut self, now: u64) {
+        self.control.store_word(0, HEARTBEAT_OFFSET / 8, now);
+    }
+
+    /// When the daemon was last alive: CLOCK_MONOTONIC in nanoseconds, 0 if it never was.
+    pub fn last_heartbeat(&self) -> u64 {
+        self.control.load(0).heartbeat
+    }
+
+    /// What was counted for the services and targets in `tables`, and in all.
+    pub fn totals(&self, tables: &Tables) -> Result<Totals, KernelError> {
+        let all = |map, counters, ids: &mut dyn Iterator<Item = u32>| {
+            ids.map(|id| sum(counters, id))
+                .collect::<Result<Vec<_>, _>>()
+                .map_err(|e| failed(map, e))
+        };
+        let verdicts = all("VERDICTS", &self.verdicts, &mut (0..VERDICTS.len() as u32))?;
+        let mut events = 0..FLOW_EVENTS.len() as u32;
+        let events = all("FLOW_EVENTS", &self.flow_events, &mut events)?;
+        let mut ids = tables.services().map(|(_, service)| service.id);
+        let services = all("SERVICE_COUNTERS", &self.service_counters, &mut ids)?;
+        let mut ids = tables.targets().map(|(id, _)| id.into());
+        let targets = all("TARGET_COUNTERS", &self.target_counters, &mut ids)?;
+        Ok(Totals {
+            verdicts: VERDICTS.iter().copied().zip(verdicts).collect(),
+            flow_events: FLOW_EVENTS.iter().copied().zip(events).collect(),
+            services: tables
+                .services()
+                .map(|(key, _)| key)
+                .zip(services)
+                .collect(),
+            targets: tables.targets().map(|(id, _)| id).zip(targets).collect(),
+        })
+    }
+
+    /// The targets that live flow entries name, with the number of entries each.
+    ///
+    /// `now` is the present [`lb_common::tick`]. An entry that is being rewritten may count for its
+    /// old target, its new one, or one last time after its end.
+    pub fn named(&self, now: u32) -> BTreeMap<u16, u64> {
+        let mut named = BTreeMap::new();
+        for bucket in 0..self.flows.len() {
+            let Bucket(entries) = self.flows.load(bucket);
+            for entry in entries.iter().filter(|entry| is_live(entry, now)) {
+                *named.entry(entry.target()).or_default() += 1;
+            }
+        }
+        named
+    }
+
+    /// Writes what the program must have before its first packet. The secret of the flow table is
+    /// drawn once and then stays.
+    pub(super) fn seed(&mut self, ring_key: HashKey) -> Result<(), KernelError> {
+        let mut control = self.control.load(0);
+        if control.abi == 0 {
+            for key in &mut control.flow_keys {
+                let mut bytes = [0; HashKey::BYTES];
+                getrandom::fill(&mut bytes)?;
+                *key = HashKey::from_bytes(bytes);
+            }
+        }
+        if control.ring_key != ring_key {
+            control.ring_key = ring_key;
+            self.control.store(0, &control);
+        }
+        // Last, so that a daemon that ends in between leaves maps that count as never seeded.
+        control.abi = ABI_VERSION;
+        self.control.store(0, &control);
+        Ok(())
+    }
+
+    fn remove_service(&mut self, key: &ServiceKey) -> Result<(), KernelError> {
+        let id = match self.services.get(key, 0) {
+            Ok(service) => service.id,
+            Err(MapError::KeyNotFound) => return Ok(()),
+            Err(error) => return Err(failed("SERVICES", error)),
+        };
+        present(self.services.remove(key)).map_err(|e| failed("SERVICES", e))?;
+        zero(&mut self.service_counters, id).map_err(|e| failed("SERVICE_COUNTERS", e))
+    }
+}
+
+fn is_live(entry: &Entry, now: u32) -> bool {
+    // Signed: the packet program may have read the clock after the caller.
+    let age = now.wrapping_sub(entry.last_seen()).cast_signed();
+    let idle = IDLE_TICKS.get(usize::from(entry.state().0));
+    let idle = idle.copied().unwrap_or(u32::MAX);
+    entry.name != 0 && i64::from(age) <= i64::from(idle)
+}
+
+fn sum(counters: &Counters, id: u32) -> Result<Counter, MapError> {
+    let mut sum = Counter::default();
+    if id < counters.len() {
+        for counter in counters.get(&id, 0)?.iter() {
+            sum.packets += counter.packets;
+            sum.bytes += counter.bytes;
+        }
+    }
+    Ok(sum)
+}
+
+fn zero(counters: &mut Counters, id: u32) -> Result<(), MapError> {
+    if id >= counters.len() {
+        return Ok(());
+    }
+    let cpus = nr_cpus().map_err(|(_, error)| MapError::IoError(error))?;
+    let zeros = PerCpuValues::try_from(vec![Counter::default(); cpus])?;
+    counters.set(id, zeros, 0)
+}
+
+/// What was to be removed may already be gone.
+fn present(removed: Result<(), MapError>) -> Result<(), MapError> {
+    match removed {
+        Err(MapError::KeyNotFound) => Ok(()),
+        other => other,
+    }
+}
+
+fn mapped<T: Pod>(pins: &Pins, map: &'static str) -> Result<Mapped<T>, KernelError> {
+    let data = pins.map(map).map_err(|e| failed(map, e))?;
+    Mapped::new(&data).map_err(|source| KernelError::Memory { map, source })
+}
+
+fn hash_map<K: Pod, V: Pod>(
+    pins: &Pins,
+    map: &'static str,
+) -> Result<HashMap<MapData, K, V>, KernelError> {
+    let open = || HashMap::try_from(Map::from_map_data(pins.map(map)?)?);
+    open().map_err(|e| failed(map, e))
+}
+
+fn counters(pins: &Pins, map: &'static str) -> Result<Counters, KernelError> {
+    let open = || PerCpuArray::try_from(Map::from_map_data(pins.map(map)?)?);
+    open().map_err(|e| failed(map, e))
+}
+
+fn failed(map: &'static str, source: MapError) -> KernelError {
+    KernelError::Map { map, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use lb_common::FlowState;
+
+    use super::*;
+
+    #[test]
+    fn an_entry_ends_when_it_was_not_seen_for_its_states_idle_time() {
+        let entry = |last_seen, state| Entry {
+            name: Entry::name(1, 2, 3),
+            life: Entry::life(last_seen, state),
+        };
+        let idle = IDLE_TICKS[FlowState::DATAGRAM.0 as usize];
+        assert!(is_live(&entry(1000, FlowState::DATAGRAM), 1000 + idle));
+        assert!(!is_live(&entry(1000, FlowState::DATAGRAM), 1001 + idle));
+        assert!(is_live(&entry(1000, FlowState::ESTABLISHED), 1001 + idle));
+        assert!(
+            is_live(&entry(1001, FlowState::OPENING), 1000),
+            "clocks differ"
+        );
+        assert!(
+            is_live(&entry(u32::MAX, FlowState::OPENING), 5),
+            "ticks wrap"
+        );
+        assert!(!is_live(&Entry::default(), 0), "no entry");
+    }
+}
