@@ -23,7 +23,7 @@ pub struct FlowState(pub u8);
 impl FlowState {
     /// Number of states.
     pub const COUNT: usize = 4;
-    /// TCP: only SYNs were seen.
+    /// TCP: only SYNs were seen, or a single packet from the middle of a connection.
     pub const OPENING: Self = Self(0);
     /// TCP: the client has sent more than a SYN.
     pub const ESTABLISHED: Self = Self(1);

@@ -42,8 +42,7 @@ impl Descriptor {
         self.0 as u32
     }
 
-    /// The slot in the pool for a hash: the high bits choose, so that a multilinear hash, whose
-    /// high bits are the good ones, spreads evenly.
+    /// The slot in the pool for a hash: the high bits choose, without a division.
     #[inline(always)]
     pub const fn slot(self, hash: u32) -> u32 {
         self.offset() + ((hash as u64 * self.length() as u64) >> 32) as u32

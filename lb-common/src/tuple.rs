@@ -1,5 +1,8 @@
 use crate::{Address, HashKey, Protocol};
 
+#[cfg(test)]
+mod tests;
+
 /// What names a flow: the addresses and ports of its packets from the client to the service.
 ///
 /// It never crosses the border itself; only its hashes do.

@@ -13,7 +13,7 @@ pub(crate) const ACK: u8 = 16;
 /// A TCP segment from 192.0.2.1:1025 to 203.0.113.10:80 with these flags, IP options, TCP options
 /// and payload.
 pub(crate) fn frame(flags: u8, ip_options: usize, tcp_options: usize, payload: usize) -> Vec<u8> {
-    assert!(ip_options % 4 == 0 && tcp_options % 4 == 0);
+    assert!(ip_options.is_multiple_of(4) && tcp_options.is_multiple_of(4));
     let ip_header = 20 + ip_options;
     let tcp_header = 20 + tcp_options;
     let length = (ip_header + tcp_header + payload) as u16;
@@ -24,7 +24,7 @@ pub(crate) fn frame(flags: u8, ip_options: usize, tcp_options: usize, payload: u
     frame.extend([192, 0, 2, 1, 203, 0, 113, 10]);
     frame.extend(vec![1; ip_options]);
     frame.extend([4, 1, 0, 80, 0, 0, 0, 5, 0, 0, 0, 6]);
-    frame.extend([(tcp_header / 4 << 4) as u8, flags, 0xff, 0xff, 0, 0, 0, 0]);
+    frame.extend([((tcp_header / 4) << 4) as u8, flags, 0xff, 0xff, 0, 0, 0, 0]);
     frame.extend(vec![1; tcp_options]);
     frame.extend((0..payload).map(|i| i as u8));
     frame

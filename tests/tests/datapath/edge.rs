@@ -1,0 +1,258 @@
+//! The program, loaded but attached nowhere, and its maps.
+
+use aya::{
+    Ebpf, EbpfLoader, Pod, TestRun as _, TestRunOptions,
+    maps::{Array, HashMap, MapData, PerCpuArray},
+    programs::{ProgramInfo, Xdp},
+};
+use lb_common::{
+    ABI_VERSION, Bucket, CHUNK, Chunk, Control, Counter, Descriptor, Entry, FlowEvent, ForwardMode,
+    HashKey, Service, ServiceKey, Target, TargetState, Verdict, port_bit,
+};
+use lb_userspace::dataplane::object::OBJECT;
+use nix::time::{ClockId, clock_gettime};
+
+use crate::packet::{self, Packet};
+
+pub(crate) const XDP_DROP: u32 = 1;
+pub(crate) const XDP_PASS: u32 = 2;
+pub(crate) const XDP_TX: u32 = 3;
+
+/// The group of [`WEB`].
+pub(crate) const GROUP: u32 = 7;
+
+/// The service that a default packet is addressed to.
+pub(crate) const WEB: Service = Service {
+    group: GROUP,
+    row: 3,
+    id: 5,
+};
+
+/// What is set when the program is loaded.
+pub(crate) struct Settings {
+    pub(crate) buckets: u32,
+    pub(crate) insert_limit: u32,
+    pub(crate) packet_log: bool,
+    /// What the flow table's secret is drawn from.
+    pub(crate) secret: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            buckets: 64,
+            insert_limit: u32::MAX,
+            packet_log: false,
+            secret: 1,
+        }
+    }
+}
+
+/// An edge without a network.
+pub(crate) struct Edge {
+    ebpf: Ebpf,
+}
+
+/// What the program made of a packet.
+#[derive(Debug, Eq, PartialEq)]
+pub(crate) struct Ran {
+    pub(crate) action: u32,
+    pub(crate) frame: Vec<u8>,
+}
+
+impl Edge {
+    /// Loads the program; its tables are empty but for the keys.
+    pub(crate) fn load(settings: &Settings) -> Self {
+        let mut ebpf = EbpfLoader::new()
+            .override_global("FLOW_MASK", &(settings.buckets - 1), true)
+            .override_global("INSERT_LIMIT", &settings.insert_limit, true)
+            .override_global("PACKET_LOG", &u8::from(settings.packet_log), true)
+            .map_max_entries("FLOWS", settings.buckets)
+            .load(OBJECT)
+            .expect("these tests need root");
+        let program: &mut Xdp = ebpf.program_mut("waggle").unwrap().try_into().unwrap();
+        program.load().unwrap();
+        let mut edge = Self { ebpf };
+        edge.set("CONTROL", 0, control(settings.secret));
+        edge
+    }
+
+    /// An edge with the service [`WEB`], whose ring is target 1 alone.
+    pub(crate) fn with_web(settings: &Settings) -> Self {
+        let mut edge = Self::load(settings);
+        edge.publish(&packet::syn(), WEB);
+        edge.set_target(1, target(1));
+        edge.set_ring(WEB.row, 100, &[1; 10]);
+        edge
+    }
+
+    /// Makes `service` the service that `packet` is addressed to.
+    pub(crate) fn publish(&mut self, packet: &Packet, service: Service) {
+        let tuple = packet.tuple();
+        let key = ServiceKey::new(tuple.service, tuple.service_port, tuple.protocol);
+        self.hash_map("SERVICES").insert(key, service, 0).unwrap();
+        self.hash_map("ADDRESSES")
+            .insert(tuple.service, 1_u32, 0)
+            .unwrap();
+        self.set(
+            "PORTS",
+            u16::from_be_bytes(tuple.service_port).into(),
+            port_bit(tuple.protocol),
+        );
+    }
+
+    pub(crate) fn set_target(&mut self, id: u16, target: Target) {
+        self.set("TARGETS", id.into(), target);
+    }
+
+    /// Writes a ring into the pool and points the row to it.
+    pub(crate) fn set_ring(&mut self, row: u32, offset: u32, slots: &[u16]) {
+        let first = offset as usize / CHUNK;
+        let mut pool = vec![0; offset as usize % CHUNK];
+        pool.extend(slots);
+        pool.resize(pool.len().next_multiple_of(CHUNK), 0);
+        for (i, chunk) in pool.chunks_exact(CHUNK).enumerate() {
+            let chunk = Chunk(chunk.try_into().unwrap());
+            self.set("SLOTS", u32::try_from(first + i).unwrap(), chunk);
+        }
+        let length = u32::try_from(slots.len()).unwrap();
+        self.set("RINGS", row, Descriptor::new(offset, length));
+    }
+
+    pub(crate) fn set_bucket(&mut self, index: u32, bucket: Bucket) {
+        self.set("FLOWS", index, bucket);
+    }
+
+    pub(crate) fn set<T: Pod>(&mut self, map: &str, index: u32, value: T) {
+        let map = self.ebpf.map_mut(map).unwrap();
+        let mut array: Array<&mut MapData, T> = map.try_into().unwrap();
+        array.set(index, value, 0).unwrap();
+    }
+
+    /// Runs the program once for a frame.
+    pub(crate) fn run(&self, frame: &[u8]) -> Ran {
+        let mut out = vec![0; frame.len() + 256];
+        let result = self
+            .program()
+            .test_run(TestRunOptions {
+                data_in: Some(frame),
+                data_out: Some(&mut out),
+                ..TestRunOptions::default()
+            })
+            .unwrap();
+        out.truncate(result.data_size_out as usize);
+        Ran {
+            action: result.return_value,
+            frame: out,
+        }
+    }
+
+    /// Runs the program for a packet, and returns which backend its frame goes to.
+    pub(crate) fn backend(&self, packet: &Packet) -> Option<u8> {
+        let ran = self.run(&packet.bytes());
+        (ran.action == XDP_TX).then(|| ran.frame[5])
+    }
+
+    /// Every entry of the flow table with its bucket.
+    pub(crate) fn entries(&self) -> Vec<(u32, Entry)> {
+        let map = self.ebpf.map("FLOWS").unwrap();
+        let flows: Array<&MapData, Bucket> = map.try_into().unwrap();
+        (0..flows.len())
+            .flat_map(|i| flows.get(&i, 0).unwrap().0.map(|entry| (i, entry)))
+            .filter(|(_, entry)| *entry != Entry::default())
+            .collect()
+    }
+
+    /// The one entry of the flow table.
+    pub(crate) fn only_entry(&self) -> (u32, Entry) {
+        let entries = self.entries();
+        assert_eq!(entries.len(), 1, "{entries:x?}");
+        entries[0]
+    }
+
+    pub(crate) fn verdict(&self, verdict: Verdict) -> Counter {
+        self.counter("VERDICTS", verdict as u32)
+    }
+
+    /// Number of packets with a flow event.
+    pub(crate) fn events(&self, event: FlowEvent) -> u64 {
+        self.counter("FLOW_EVENTS", event as u32).packets
+    }
+
+    /// The sum of a counter over all CPUs.
+    pub(crate) fn counter(&self, map: &str, index: u32) -> Counter {
+        let map = self.ebpf.map(map).unwrap();
+        let counters: PerCpuArray<&MapData, Counter> = map.try_into().unwrap();
+        let values = counters.get(&index, 0).unwrap();
+        Counter {
+            packets: values.iter().map(|counter| counter.packets).sum(),
+            bytes: values.iter().map(|counter| counter.bytes).sum(),
+        }
+    }
+
+    pub(crate) fn info(&self) -> ProgramInfo {
+        self.program().info().unwrap()
+    }
+
+    pub(crate) fn map(&self, name: &str) -> &aya::maps::Map {
+        self.ebpf.map(name).unwrap()
+    }
+
+    fn program(&self) -> &Xdp {
+        self.ebpf.program("waggle").unwrap().try_into().unwrap()
+    }
+
+    fn hash_map<K: Pod, V: Pod>(&mut self, name: &str) -> HashMap<&mut MapData, K, V> {
+        self.ebpf.map_mut(name).unwrap().try_into().unwrap()
+    }
+}
+
+/// A target of [`GROUP`] that takes new flows; its last MAC byte is `backend`.
+pub(crate) fn target(backend: u8) -> Target {
+    Target {
+        next_hop: [2, 0, 0, 0, 1, backend],
+        mtu: 1500,
+        source: [2, 0, 0, 0, 0, 1],
+        state: TargetState(TargetState::TAKES_NEW),
+        forward: ForwardMode::L2_DSR,
+        group: GROUP,
+        identity: u64::from(backend) + 1000,
+        ..Target::FREE
+    }
+}
+
+/// The frame as it leaves for a target.
+pub(crate) fn forwarded(frame: &[u8], target: &Target) -> Vec<u8> {
+    [&target.next_hop, &target.source, &frame[12..]].concat()
+}
+
+/// A control element with the ring key that all edges share and a secret of its own.
+pub(crate) fn control(secret: u64) -> Control {
+    Control {
+        abi: ABI_VERSION,
+        reserved: 0,
+        heartbeat: 0,
+        ring_key: key(0),
+        flow_keys: [key(2 * secret + 1), key(2 * secret + 2)],
+    }
+}
+
+/// The present tick of the clock that the program reads.
+pub(crate) fn now() -> u32 {
+    let time = clock_gettime(ClockId::CLOCK_MONOTONIC_COARSE).unwrap();
+    let nanoseconds = time.tv_sec() * 1_000_000_000 + time.tv_nsec();
+    lb_common::tick(u64::try_from(nanoseconds).unwrap())
+}
+
+/// A key whose bytes look random (splitmix64).
+fn key(seed: u64) -> HashKey {
+    let mut state = seed.wrapping_mul(0xd134_2543_de82_ef95);
+    let mut bytes = [0; HashKey::BYTES];
+    for word in bytes.chunks_exact_mut(8) {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        word.copy_from_slice(&(mixed ^ mixed >> 31).to_ne_bytes());
+    }
+    HashKey::from_bytes(bytes)
+}

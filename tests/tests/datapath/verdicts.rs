@@ -1,0 +1,264 @@
+//! One packet, one verdict, and what leaves.
+
+use std::net::Ipv4Addr;
+
+use lb_common::{Descriptor, ForwardMode, Protocol, Target, VERDICTS, Verdict};
+
+use crate::{
+    edge::{self, Edge, Ran, Settings, WEB, XDP_DROP, XDP_PASS, XDP_TX},
+    packet::{ACK, CLIENT, FIN, MORE_FRAGMENTS, Packet, RST, SERVICE, SYN, data, syn},
+};
+
+/// A packet and what must become of it. What is not forwarded must be as it came.
+struct Case {
+    name: &'static str,
+    frame: Vec<u8>,
+    verdict: Verdict,
+}
+
+fn case(name: &'static str, verdict: Verdict, packet: &Packet) -> Case {
+    let frame = packet.bytes();
+    Case {
+        name,
+        frame,
+        verdict,
+    }
+}
+
+/// Runs the case, and checks the action, the whole frame and every counter of verdicts and of the
+/// service.
+fn check(edge: &Edge, case: &Case, target: &Target) {
+    let Case {
+        name,
+        frame,
+        verdict,
+    } = case;
+    let counters = || VERDICTS.iter().map(|verdict| edge.verdict(*verdict));
+    let mut expected: Vec<_> = counters().collect();
+    let mut service = edge.counter("SERVICE_COUNTERS", WEB.id);
+    let bytes = frame.len() as u64;
+    expected[*verdict as usize].packets += 1;
+    expected[*verdict as usize].bytes += bytes;
+    let (action, out) = match verdict {
+        Verdict::NotOurs => (XDP_PASS, frame.clone()),
+        Verdict::Forwarded => (XDP_TX, edge::forwarded(frame, target)),
+        _ => (XDP_DROP, frame.clone()),
+    };
+    if !matches!(verdict, Verdict::NotOurs | Verdict::FragmentUnsupported) {
+        service.packets += 1;
+        service.bytes += bytes;
+    }
+    let ran = edge.run(frame);
+    assert_eq!(ran, Ran { action, frame: out }, "{name}");
+    assert_eq!(counters().collect::<Vec<_>>(), expected, "{name}");
+    assert_eq!(edge.counter("SERVICE_COUNTERS", WEB.id), service, "{name}");
+}
+
+#[test]
+fn packets_to_the_service_are_forwarded_whatever_their_shape() {
+    let edge = Edge::with_web(&Settings::default());
+    let cases = [
+        ("SYN", syn()),
+        ("SYN-ACK", syn().flags(SYN | ACK)),
+        ("ACK", data()),
+        ("FIN", syn().flags(FIN | ACK)),
+        ("RST", syn().flags(RST)),
+        ("no flag", syn().flags(0)),
+        ("payload", data().payload(1460)),
+        ("IP options", data().ip_options(4)),
+        ("all IP options", data().ip_options(40)),
+        ("TCP options", data().tcp_options(12)),
+        (
+            "all options",
+            data().ip_options(40).tcp_options(40).payload(7),
+        ),
+        ("padding", syn().padded_to(60)),
+        ("the reserved flag of IP", syn().fragment(0x8000)),
+        ("do not fragment", syn().fragment(0x4000)),
+    ];
+    let mut bytes = 0;
+    for (name, packet) in &cases {
+        let case = case(name, Verdict::Forwarded, packet);
+        check(&edge, &case, &edge::target(1));
+        bytes += case.frame.len() as u64;
+    }
+    let counter = edge.counter("TARGET_COUNTERS", 1);
+    assert_eq!(
+        (counter.packets, counter.bytes),
+        (cases.len() as u64, bytes)
+    );
+}
+
+#[test]
+fn everything_else_passes_untouched() {
+    let edge = Edge::with_web(&Settings::default());
+    let elsewhere = (Ipv4Addr::new(203, 0, 113, 11), 80);
+    let udp = Protocol::UDP.0;
+    for (name, packet) in [
+        ("other port", syn().to((SERVICE.0, 81))),
+        ("other address", syn().to(elsewhere)),
+        ("from the service", syn().from(SERVICE).to(CLIENT)),
+        (
+            "first fragment elsewhere",
+            syn().to(elsewhere).fragment(MORE_FRAGMENTS),
+        ),
+        ("last fragment elsewhere", syn().to(elsewhere).fragment(5)),
+        ("UDP to the service's port", syn().protocol(udp)),
+        ("fragment of UDP", syn().protocol(udp).fragment(5)),
+        ("ICMP", syn().protocol(1)),
+        ("ARP", syn().ether_type(0x0806)),
+        ("IPv6", syn().ether_type(0x86dd)),
+        ("VLAN", syn().ether_type(0x8100)),
+    ] {
+        check(&edge, &case(name, Verdict::NotOurs, &packet), &Target::FREE);
+    }
+    for (name, frame) in [
+        ("zeros", vec![0; 64]),
+        ("ones", vec![0xff; 64]),
+        ("an Ethernet header alone", vec![0x08; 14]),
+    ] {
+        let verdict = Verdict::NotOurs;
+        check(
+            &edge,
+            &Case {
+                name,
+                frame,
+                verdict,
+            },
+            &Target::FREE,
+        );
+    }
+    assert_eq!(edge.entries(), []);
+}
+
+/// The kernel runs no frame that is shorter than an Ethernet header.
+#[test]
+fn a_packet_cut_at_any_length_passes_untouched() {
+    let edge = Edge::with_web(&Settings::default());
+    let packet = syn().ip_options(8).tcp_options(12).payload(30);
+    let whole = packet.bytes();
+    for length in 14..whole.len() {
+        let ran = edge.run(&whole[..length]);
+        let frame = whole[..length].to_vec();
+        let passed = Ran {
+            action: XDP_PASS,
+            frame,
+        };
+        assert_eq!(ran, passed, "cut at {length}");
+    }
+    assert_eq!(edge.run(&whole).action, XDP_TX);
+}
+
+#[test]
+fn a_fragment_to_a_service_is_dropped_and_counted() {
+    let edge = Edge::with_web(&Settings::default());
+    for (name, fragment) in [
+        ("first", MORE_FRAGMENTS),
+        ("middle", MORE_FRAGMENTS | 185),
+        ("last", 185),
+    ] {
+        let packet = syn().fragment(fragment).payload(64);
+        check(
+            &edge,
+            &case(name, Verdict::FragmentUnsupported, &packet),
+            &Target::FREE,
+        );
+    }
+    assert_eq!(edge.entries(), []);
+}
+
+#[test]
+fn a_packet_larger_than_the_way_out_is_dropped() {
+    let edge = Edge::with_web(&Settings::default());
+    let of_length = |length: usize| syn().payload(length - 40);
+    let target = edge::target(1);
+    check(
+        &edge,
+        &case("1501", Verdict::TooBig, &of_length(1501)),
+        &target,
+    );
+    assert_eq!(edge.entries(), [], "a packet that is dropped has no flow");
+    check(
+        &edge,
+        &case("1500", Verdict::Forwarded, &of_length(1500)),
+        &target,
+    );
+    check(
+        &edge,
+        &case("1501 of a known flow", Verdict::TooBig, &of_length(1501)),
+        &target,
+    );
+}
+
+#[test]
+fn a_service_without_an_answer_drops() {
+    let mut edge = Edge::with_web(&Settings::default());
+    edge.set("RINGS", WEB.row, Descriptor::NO_ANSWER);
+    check(
+        &edge,
+        &case("no ring", Verdict::NoAnswer, &syn()),
+        &Target::FREE,
+    );
+}
+
+#[test]
+fn a_target_without_a_next_hop_drops_and_remembers_no_flow() {
+    let mut edge = Edge::with_web(&Settings::default());
+    let unresolved = Target {
+        next_hop: [0; 6],
+        ..edge::target(1)
+    };
+    edge.set_target(1, unresolved);
+    check(
+        &edge,
+        &case("no next hop", Verdict::NoNextHop, &syn()),
+        &unresolved,
+    );
+    assert_eq!(edge.entries(), []);
+}
+
+#[test]
+fn tables_that_contradict_each_other_drop() {
+    let target = edge::target(1);
+    for (name, id, target) in [
+        ("slot 0", 0, target),
+        ("free id", 2, Target::FREE),
+        (
+            "no identity",
+            2,
+            Target {
+                identity: 0,
+                ..target
+            },
+        ),
+        ("id behind the table", 5000, Target::FREE),
+        ("target of another group", 2, Target { group: 8, ..target }),
+        (
+            "unknown forward mode",
+            2,
+            Target {
+                forward: ForwardMode(9),
+                ..target
+            },
+        ),
+    ] {
+        let mut edge = Edge::with_web(&Settings::default());
+        if id < 4096 {
+            edge.set_target(id, target);
+        }
+        edge.set_ring(WEB.row, 0, &[id; 10]);
+        check(&edge, &case(name, Verdict::NoTarget, &syn()), &target);
+        assert_eq!(edge.entries(), [], "{name}");
+    }
+    for (name, descriptor) in [
+        ("ring behind the pool", Descriptor::new(1 << 24, 10)),
+        (
+            "ring at the end of numbers",
+            Descriptor::new(u32::MAX, u32::MAX),
+        ),
+    ] {
+        let mut edge = Edge::with_web(&Settings::default());
+        edge.set("RINGS", WEB.row, descriptor);
+        check(&edge, &case(name, Verdict::NoTarget, &syn()), &Target::FREE);
+    }
+}
