@@ -10,6 +10,8 @@ use std::{
 };
 
 use anyhow::Context as _;
+use aya::Ebpf;
+use aya_log::EbpfLogger;
 use lb_common::tick;
 use nix::time::{ClockId, clock_gettime};
 use tokio::{
@@ -22,7 +24,7 @@ use self::state::StateFile;
 use crate::{
     config,
     control::{self, EdgeView, Question, Reloaded, Reply, Request, Status},
-    dataplane::{Kernel, Lock, Tables, collect, diff},
+    dataplane::{Change, Kernel, Lock, Mode, Started, Tables, collect, diff},
     engine::{Effect, Engine, Event, Notice},
     model::{Health, Model, changes, needs_restart},
     neighbour::{Neighbours, Way},
@@ -33,6 +35,9 @@ use crate::{
 /// Between two heartbeats; also how long retired parts of the ring pool rest before they are used
 /// again, far longer than a packet is under way in the program.
 const TURN: Duration = Duration::from_secs(1);
+
+/// Between two looks into the packet program's log.
+const LOG_PAUSE: Duration = Duration::from_millis(100);
 
 /// Turns from one search for target ids that no flow names any more to the next.
 const COLLECT_EVERY: u32 = 10;
@@ -60,6 +65,7 @@ struct Daemon {
     started: Instant,
     engine: Engine,
     kernel: Kernel,
+    mode: Mode,
     tables: Tables,
     /// An image that is not in the kernel yet, because it did not fit or could not be written.
     pending: Option<Image>,
@@ -67,6 +73,8 @@ struct Daemon {
     neighbours: Neighbours,
     state: StateFile,
     turns: u32,
+    /// Holds the program's log, if it has one.
+    _object: Ebpf,
     _lock: Lock,
 }
 
@@ -87,12 +95,11 @@ impl Daemon {
     )]
     async fn start(path: &Path, model: Model) -> anyhow::Result<(Self, Inputs)> {
         let edge = &model.edge;
-        let lock = Lock::take(&edge.state_dir, &edge.name)?;
-        let (state, saved) = StateFile::open(&edge.state_dir)?;
         let (way_sender, ways) = mpsc::channel(256);
         let neighbours = Neighbours::start(&edge.interface, way_sender).await?;
-        let kernel = Kernel::start(edge, &ring_key(&edge.ring_key))?;
-        let tables = kernel.read_tables()?;
+        let attached = Kernel::start(edge, ring_key(&edge.ring_key))?;
+        let (state, saved) = StateFile::open(&edge.state_dir)?;
+        let tables = attached.kernel.read_tables()?;
         let (sample_sender, samples) = mpsc::channel(1024);
         let (question_sender, questions) = mpsc::channel(64);
         let scheduler = Scheduler::new(edge.name.clone(), sample_sender);
@@ -108,9 +115,23 @@ impl Daemon {
             .filter(|name| served.contains(&group_id(name)))
             .cloned()
             .collect();
+        let Started {
+            kernel,
+            mode,
+            adopted: in_place,
+            warning,
+            mut object,
+            lock,
+        } = attached;
+        if let Some(warning) = warning {
+            tracing::warn!("{warning}");
+        }
+        if edge.packet_log {
+            log_packets(&mut object)?;
+        }
         tracing::info!(
-            edge = %edge.name, interface = edge.interface, mode = ?kernel.mode(),
-            adopted = kernel.adopted(), "Packets are steered.",
+            edge = %edge.name, interface = edge.interface, %mode, adopted = in_place,
+            "The packet program is attached.",
         );
         let started = Instant::now();
         let (engine, effects) = Engine::start(model, saved, adopted, Duration::ZERO);
@@ -119,12 +140,14 @@ impl Daemon {
             started,
             engine,
             kernel,
+            mode,
             tables,
             pending: None,
             scheduler,
             neighbours,
             state,
             turns: 0,
+            _object: object,
             _lock: lock,
         };
         daemon.perform(effects);
@@ -166,7 +189,7 @@ impl Daemon {
     }
 
     fn turn(&mut self) {
-        self.kernel.heartbeat(monotonic());
+        self.kernel.heartbeat(nanoseconds(monotonic()));
         self.tables.release();
         self.turns = self.turns.wrapping_add(1);
         if self.turns.is_multiple_of(COLLECT_EVERY) {
@@ -230,7 +253,7 @@ impl Daemon {
         }
     }
 
-    fn execute(&mut self, change: &crate::dataplane::Change) -> bool {
+    fn execute(&mut self, change: &Change) -> bool {
         if let Err(error) = self.kernel.execute(change) {
             tracing::error!(
                 ?change,
@@ -300,7 +323,7 @@ impl Daemon {
     }
 
     fn status(&self) -> anyhow::Result<Status> {
-        let counters = self.kernel.counters()?;
+        let totals = self.kernel.totals(&self.tables)?;
         let named = self.kernel.named(tick(nanoseconds(monotonic())));
         let mut view = self.engine.view();
         for group in &mut view.groups {
@@ -308,12 +331,9 @@ impl Daemon {
                 let key = self.engine.target_key(&group.name, &member.backend);
                 member.target = key.and_then(|key| self.tables.target_id(&key));
                 member.flows = member.target.map(|id| named.get(&id).copied().unwrap_or(0));
-                member.packets = member.target.map(|id| {
-                    counters
-                        .targets
-                        .get(&id)
-                        .map_or(0, |counter| counter.packets)
-                });
+                member.packets = member
+                    .target
+                    .map(|id| totals.targets.get(&id).map_or(0, |counter| counter.packets));
             }
         }
         let edge = &self.engine.model().edge;
@@ -323,7 +343,7 @@ impl Daemon {
             edge: EdgeView {
                 name: edge.name.clone(),
                 interface: edge.interface.clone(),
-                xdp_mode: self.kernel.mode(),
+                xdp_mode: self.mode.to_string(),
                 pid: std::process::id(),
                 uptime_s: self.started.elapsed().as_secs(),
                 config: self.config.clone(),
@@ -331,12 +351,12 @@ impl Daemon {
                 flow_entries: edge.flow_entries,
             },
             view,
-            verdicts: counters
+            verdicts: totals
                 .verdicts
                 .into_iter()
                 .map(|(v, c)| packets((v.label(), c)))
                 .collect(),
-            flow_events: counters
+            flow_events: totals
                 .flow_events
                 .into_iter()
                 .map(|(e, c)| packets((e.label(), c)))
@@ -379,6 +399,19 @@ fn tell(notice: &Notice) {
         Notice::Unsent { why } => tracing::error!(why, "A probe could not be sent."),
         Notice::Way { backend, way } => tracing::info!(%backend, way, "The way to a backend."),
     }
+}
+
+/// Hands the packet program's log to the daemon's, several times a second.
+fn log_packets(object: &mut Ebpf) -> anyhow::Result<()> {
+    let mut logger = EbpfLogger::init(object).context("the packet program's log can not be read")?;
+    tokio::spawn(async move {
+        let mut pause = interval(LOG_PAUSE);
+        loop {
+            pause.tick().await;
+            logger.flush();
+        }
+    });
+    Ok(())
 }
 
 fn monotonic() -> Duration {

@@ -2,7 +2,11 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::{config, dataplane};
+use crate::{
+    config,
+    dataplane::{self, Detached},
+    model::Edge,
+};
 
 /// Remove the program, its link and its tables, with or without a daemon.
 ///
@@ -26,13 +30,14 @@ impl Arguments {
         let place = match (self.config, self.pin_dir, self.edge) {
             (Some(path), _, _) => config::load(&path)?.model.edge.pin_dir,
             (_, Some(pin_dir), _) => pin_dir,
-            (_, _, edge) => Path::new(config::PIN_ROOT).join(edge.unwrap_or_default()),
+            (_, _, edge) => Path::new(Edge::PIN_ROOT).join(edge.unwrap_or_default()),
         };
-        let removed = dataplane::detach(&place)?;
-        Ok(format!(
-            "removed from {}: {}\n",
-            place.display(),
-            removed.join(", ")
-        ))
+        let detached = dataplane::detach(&place)?;
+        anyhow::ensure!(
+            detached != Detached::default(),
+            "{}: {detached}",
+            place.display()
+        );
+        Ok(format!("{detached}\n"))
     }
 }

@@ -74,10 +74,9 @@ fn edge(edge: &EdgeView) -> String {
         flows,
         flow_entries,
     } = edge;
-    let mode = format!("{xdp_mode:?}").to_lowercase();
     let uptime = humantime::format_duration(Duration::from_secs(*uptime_s));
     format!(
-        "edge {name} on {interface} ({mode} XDP), pid {pid}, up {uptime}, {}\n{flows} of {flow_entries} flow entries live\n",
+        "edge {name} on {interface} ({xdp_mode} XDP), pid {pid}, up {uptime}, {}\n{flows} of {flow_entries} flow entries live\n",
         config.display(),
     )
 }

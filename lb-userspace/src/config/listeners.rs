@@ -12,11 +12,20 @@ use crate::model::Model;
 /// State of a listening socket in `/proc/net/tcp` (`TCP_LISTEN`).
 const LISTEN: &str = "0A";
 
+/// Warnings about services that something on this host serves too. Where the kernel does not tell
+/// what listens, there are none.
+pub fn warnings_of_this_host(model: &Model) -> Vec<Problem> {
+    match (local_listeners(), local_addresses()) {
+        (Ok(listeners), Ok(local)) => warnings_for_listeners(model, &listeners, &local),
+        _ => Vec::new(),
+    }
+}
+
 /// What listens for TCP connections in the network namespace of this thread.
 ///
 /// # Errors
 /// When `/proc` can not be read.
-pub fn local_listeners() -> io::Result<Vec<SocketAddr>> {
+fn local_listeners() -> io::Result<Vec<SocketAddr>> {
     let mut listeners = parse(&fs::read_to_string("/proc/thread-self/net/tcp")?);
     match fs::read_to_string("/proc/thread-self/net/tcp6") {
         Ok(table) => listeners.extend(parse(&table)),
@@ -31,7 +40,7 @@ pub fn local_listeners() -> io::Result<Vec<SocketAddr>> {
 ///
 /// # Errors
 /// When the kernel does not tell.
-pub fn local_addresses() -> io::Result<BTreeSet<IpAddr>> {
+fn local_addresses() -> io::Result<BTreeSet<IpAddr>> {
     let address = |interface: nix::ifaddrs::InterfaceAddress| {
         let address = interface.address?;
         let v4 = address.as_sockaddr_in().map(|v4| IpAddr::V4(v4.ip()));
@@ -42,7 +51,7 @@ pub fn local_addresses() -> io::Result<BTreeSet<IpAddr>> {
 
 /// A warning for each service whose clients may mean a listener of the edge itself: they reach the
 /// backends instead. A listener on all addresses is meant only by an address in `local`.
-pub fn warnings_for_listeners(
+fn warnings_for_listeners(
     model: &Model,
     listeners: &[SocketAddr],
     local: &BTreeSet<IpAddr>,

@@ -27,7 +27,7 @@ mod summary;
 mod tests;
 
 pub use self::{
-    listeners::{local_addresses, local_listeners, warnings_for_listeners},
+    listeners::warnings_of_this_host,
     load::{LoadError, load},
     problem::{Errors, Problem},
     summary::{GroupSummary, MapMemory, ServiceSummary, Summary, summary},

@@ -9,9 +9,7 @@ use std::{
 use anyhow::{Context as _, bail};
 
 use super::{Reply, Request};
-
-/// Where control sockets are looked for.
-const RUN_DIR: &str = "/run/waggle";
+use crate::model::Edge;
 
 /// How long the daemon may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -55,9 +53,9 @@ pub fn ask(path: &Path, request: &Request) -> anyhow::Result<Reply> {
 /// There is none, or more than one to choose from.
 pub fn find(name: Option<&str>) -> anyhow::Result<PathBuf> {
     if let Some(name) = name {
-        return Ok(Path::new(RUN_DIR).join(format!("{name}.sock")));
+        return Ok(Path::new(Edge::RUN_ROOT).join(format!("{name}.sock")));
     }
-    let sockets: Vec<_> = fs::read_dir(RUN_DIR)
+    let sockets: Vec<_> = fs::read_dir(Edge::RUN_ROOT)
         .into_iter()
         .flatten()
         .flatten()
@@ -66,7 +64,8 @@ pub fn find(name: Option<&str>) -> anyhow::Result<PathBuf> {
         .collect();
     match sockets.as_slice() {
         [] => bail!(
-            "no daemon runs here (no socket in {RUN_DIR}); start one with `waggle run --config FILE`, or name its socket with --control"
+            "no daemon runs here (no socket in {}); start one with `waggle run --config FILE`, or name its socket with --control",
+            Edge::RUN_ROOT,
         ),
         [only] => Ok(only.clone()),
         several => {

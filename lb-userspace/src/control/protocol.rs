@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     engine::{AdminChange, View},
-    model::{Name, XdpMode},
+    model::Name,
     policy::Explanation,
 };
 
@@ -80,7 +80,7 @@ pub struct EdgeView {
     /// Where the program is attached.
     pub interface: String,
     /// How it is attached.
-    pub xdp_mode: XdpMode,
+    pub xdp_mode: String,
     /// Process id of the daemon.
     pub pid: u32,
     /// Seconds since the daemon started.

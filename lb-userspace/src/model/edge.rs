@@ -42,3 +42,12 @@ pub struct Edge {
     /// Flow entries that one CPU may write per second.
     pub insert_limit: u32,
 }
+
+impl Edge {
+    /// Where an edge's pins stand, in a directory of its name, unless `pin_dir` says otherwise.
+    pub const PIN_ROOT: &str = "/sys/fs/bpf/waggle";
+    /// Where an edge's control socket stands, as NAME.sock, unless `control` says otherwise.
+    pub const RUN_ROOT: &str = "/run/waggle";
+    /// Where an edge's state stands, in a directory of its name, unless `state_dir` says otherwise.
+    pub const STATE_ROOT: &str = "/var/lib/waggle";
+}
