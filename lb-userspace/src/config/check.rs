@@ -78,13 +78,16 @@ fn check_services(root: &Table<'_>, services: &[Found<Service>], backends: &[Fou
             root.wrong_at(format!("{}.port", found.path), wrong);
         }
     }
-    for found in backends {
-        let address = found.value.address;
-        let same = |other: &&Found<Service>| other.value.address == address;
-        if let Some(Found { value, .. }) = services.iter().find(same) {
-            let message = format!("{address} is the address of the service \"{}\"", value.name);
+    let by_address = |found: &Found<Service>| (found.value.address, found.value.name.clone());
+    let by_address: BTreeMap<_, _> = services.iter().map(by_address).collect();
+    for Found { path, value } in backends {
+        if let Some(service) = by_address.get(&value.address) {
+            let message = format!(
+                "{} is the address of the service \"{service}\"",
+                value.address
+            );
             let wrong = Wrong::new(message, "use the server's own address");
-            root.wrong_at(format!("{}.address", found.path), wrong);
+            root.wrong_at(format!("{path}.address"), wrong);
         }
     }
 }
@@ -95,8 +98,12 @@ fn check_group_ids(root: &Table<'_>, groups: &[Found<Group>]) {
         let name = &found.value.name;
         let first = *taken.entry(group_id(name)).or_insert(name);
         if first != name {
-            let message = format!("\"{name}\" has the same number in the kernel's tables as \"{first}\"");
-            root.wrong_at(format!("{}.name", found.path), Wrong::new(message, "rename one of them"));
+            let message =
+                format!("\"{name}\" has the same number in the kernel's tables as \"{first}\"");
+            root.wrong_at(
+                format!("{}.name", found.path),
+                Wrong::new(message, "rename one of them"),
+            );
         }
     }
 }
@@ -104,13 +111,19 @@ fn check_group_ids(root: &Table<'_>, groups: &[Found<Group>]) {
 fn check_sizes(root: &Table<'_>, model: &Model) {
     let summary = summary(model);
     if summary.targets > MOST_TARGETS {
-        let message = format!("the groups of all services have {} members", summary.targets);
+        let message = format!(
+            "the groups of all services have {} members",
+            summary.targets
+        );
         let mend = format!("use at most {MOST_TARGETS}");
         root.wrong("group", Wrong::new(message, mend));
     }
     if summary.ring_slots > u64::from(model.edge.ring_slots) {
         let set = model.edge.ring_slots;
-        let message = format!("{set} is too small for the rings of {} groups", summary.rings);
+        let message = format!(
+            "{set} is too small for the rings of {} groups",
+            summary.rings
+        );
         let mend = format!("use at least {}, better twice that", summary.ring_slots);
         root.wrong_at("edge.ring_slots".to_owned(), Wrong::new(message, mend));
     }
@@ -122,27 +135,99 @@ fn warnings(
     services: &[Found<Service>],
 ) -> Vec<Problem> {
     let mut warnings = Vec::new();
-    let mut warn = |path: &str, message: String, mend: &str| {
+    let mut warn = |path: &str, message: &str, mend: &str| {
         warnings.push(Wrong::new(message, mend).at(path));
     };
     if services.is_empty() {
-        warn("service", "there is none".into(), "add a `[[service]]`, or nothing is forwarded");
+        warn(
+            "service",
+            "there is none",
+            "add a `[[service]]`, or nothing is forwarded",
+        );
     }
-    let members = |group: &Group| group.members.iter().map(|member| member.backend.clone()).collect::<Vec<_>>();
-    let used: BTreeSet<Name> = groups.iter().flat_map(|found| members(&found.value)).collect();
+    let members = groups.iter().flat_map(|found| &found.value.members);
+    let used: BTreeSet<&Name> = members.map(|member| &member.backend).collect();
     for Found { path, value } in backends {
         if !used.contains(&value.name) {
-            warn(path, format!("backend \"{}\" is in no group", value.name), "add it to one or remove it");
+            let message = format!("backend \"{}\" is in no group", value.name);
+            warn(path, &message, "add it to one or remove it");
         }
     }
     let used: BTreeSet<&Name> = services.iter().map(|found| &found.value.group).collect();
     for Found { path, value } in groups {
-        if !used.contains(&value.name) {
-            warn(path, format!("no service uses group \"{}\"", value.name), "add one or remove it");
+        let name = &value.name;
+        if !used.contains(name) {
+            let message = format!("no service uses group \"{name}\"");
+            warn(path, &message, "add one or remove it");
         }
         if value.members.iter().all(|member| !member.enabled) {
-            warn(path, format!("all members of \"{}\" are disabled", value.name), "its services answer nobody until one is enabled");
+            let message = format!("all members of \"{name}\" are disabled");
+            warn(
+                path,
+                &message,
+                "its services answer nobody until one is enabled",
+            );
         }
     }
     warnings
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::config::tests::{GOOD, mistakes, with};
+
+    /// A configuration with another group and service `h`.
+    fn two_groups(members: &str) -> String {
+        let second = format!(
+            "[[group]]\nname = \"h\"\nprobe = {{ kind = \"none\" }}\nmember = [{members}]\n\
+             [[service]]\nname = \"t\"\naddress = \"203.0.113.11\"\nprotocol = \"tcp\"\n\
+             port = 80\ngroup = \"h\"\n"
+        );
+        format!("{GOOD}{second}")
+    }
+
+    #[test]
+    fn a_ring_pool_that_is_too_small_names_the_size_needed() {
+        let small = |text: &str| text.replace("[edge]", "[edge]\nring_slots = 16384");
+        assert_eq!(mistakes(&small(GOOD)), [""; 0]);
+        let expected = "edge.ring_slots: 16384 is too small for the rings of 2 groups; \
+            use at least 32768, better twice that";
+        assert_eq!(
+            mistakes(&small(&two_groups("{ backend = \"a\" }"))),
+            [expected]
+        );
+    }
+
+    #[test]
+    fn more_members_than_there_are_targets() {
+        let address = |i: usize| format!("10.{}.{}.{}", 1 + (i >> 16), (i >> 8) & 255, i & 255);
+        let backend = |i| {
+            format!(
+                "[[backend]]\nname = \"n{i}\"\naddress = \"{}\"\n",
+                address(i)
+            )
+        };
+        let member = |i| format!("{{ backend = \"n{i}\" }},");
+        let text = |count| {
+            let members: String = (0..count).map(member).collect();
+            let backends: String = (0..count).map(backend).collect();
+            let text = two_groups(&members) + &backends;
+            text.replace("[edge]", "[edge]\nring_slots = 4194304")
+        };
+        // The group `g` has two.
+        assert_eq!(mistakes(&text(65_533)), [""; 0]);
+        let expected = "group: the groups of all services have 65536 members; use at most 65535";
+        assert_eq!(mistakes(&text(65_534)), [expected]);
+    }
+
+    #[test]
+    fn two_groups_with_one_number() {
+        // SHA-256 of both begins with the same four bytes.
+        let text = with("name = \"g\"", "name = \"g19493\"")
+            .replace("group = \"g\"", "group = \"g19493\"");
+        let again = "[[group]]\nname = \"g48715\"\nmember = [{ backend = \"a\" }]\nprobe = { kind = \"none\" }\n";
+        let expected = "group[1].name: \"g48715\" has the same number in the kernel's tables as \
+            \"g19493\"; rename one of them";
+        assert_eq!(mistakes(&(text + again)), [expected]);
+    }
 }

@@ -49,9 +49,12 @@ pub(super) fn one_of<T: Copy>(words: &[(&str, T)]) -> impl Fn(&Value) -> Result<
         let wanted = list.join(" or ");
         let text = text(value, &wanted)?;
         let known = words.iter().find(|(word, _)| *word == text);
-        known
-            .map(|(_, meaning)| *meaning)
-            .ok_or_else(|| Wrong::new(format!("{} is unknown", shown(text)), format!("use {wanted}")))
+        known.map(|(_, meaning)| *meaning).ok_or_else(|| {
+            Wrong::new(
+                format!("{} is unknown", shown(text)),
+                format!("use {wanted}"),
+            )
+        })
     }
 }
 
@@ -77,7 +80,10 @@ pub(super) fn address(value: &Value) -> Result<Ipv4Addr, Wrong> {
         return Err(Wrong::new("IPv6 is not there yet", mend));
     }
     let Ok(address) = text.parse::<Ipv4Addr>() else {
-        return Err(Wrong::new(format!("{} is no IP address", shown(text)), mend));
+        return Err(Wrong::new(
+            format!("{} is no IP address", shown(text)),
+            mend,
+        ));
     };
     let what = match address {
         _ if address.is_unspecified() => "the unspecified address",
@@ -93,7 +99,9 @@ pub(super) fn address(value: &Value) -> Result<Ipv4Addr, Wrong> {
 }
 
 /// A duration in `range`, written with its unit.
-pub(super) fn duration(range: RangeInclusive<Duration>) -> impl Fn(&Value) -> Result<Duration, Wrong> {
+pub(super) fn duration(
+    range: RangeInclusive<Duration>,
+) -> impl Fn(&Value) -> Result<Duration, Wrong> {
     // A sum next to 2^64 seconds makes humantime panic; it takes more letters than this.
     const LONGEST: usize = 20;
     const MEND: &str = "use a number with a unit, like \"10s\" or \"250ms\"";
@@ -131,10 +139,7 @@ pub(super) fn path(value: &Value) -> Result<PathBuf, Wrong> {
 
 /// A number beyond what is allowed.
 pub(super) fn out_of_range(given: impl std::fmt::Display, wanted: &str) -> Wrong {
-    Wrong::new(
-        format!("{given} is out of range"),
-        format!("use {wanted}"),
-    )
+    Wrong::new(format!("{given} is out of range"), format!("use {wanted}"))
 }
 
 /// A value of another type than the one that is wanted.

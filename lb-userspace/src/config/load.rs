@@ -50,8 +50,7 @@ pub fn load(path: &Path) -> Result<Checked, LoadError> {
 
 fn text(path: &Path) -> Result<String, LoadError> {
     let mut text = String::new();
-    let read = File::open(path)
-        .and_then(|file| file.take(LARGEST + 1).read_to_string(&mut text));
+    let read = File::open(path).and_then(|file| file.take(LARGEST + 1).read_to_string(&mut text));
     match read {
         Ok(length) if length as u64 > LARGEST => Err(LoadError::TooLarge { path: path.into() }),
         Ok(_) => Ok(text),

@@ -1,4 +1,7 @@
-use std::{collections::BTreeSet, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use toml::Value;
 
@@ -7,15 +10,13 @@ use super::{
     problem::Wrong,
     raw::Table,
 };
-use crate::model::{
-    HealthRule, HttpProbe, Method, Probe, ProbeKind, StatusRange,
-};
+use crate::model::{HealthRule, HttpProbe, Method, Probe, ProbeKind, StatusRange};
 
 const USER_AGENT: &str = "Waggle Health Probe";
 /// Most ranges of status codes (D25).
 const MOST_RANGES: usize = 8;
 
-const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
+const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
 #[derive(Clone, Copy)]
 enum Kind {
@@ -75,7 +76,10 @@ fn port(probe: &mut Table<'_>, ports: Option<&BTreeSet<u16>>) -> Option<u16> {
         1 => return ports.first().copied(),
         _ => {
             let list: Vec<String> = ports.iter().map(u16::to_string).collect();
-            format!("is missing, and the group's services have several: {}", list.join(", "))
+            format!(
+                "is missing, and the group's services have several: {}",
+                list.join(", ")
+            )
         }
     };
     let mend = format!("add `port = {}`", ports.first().unwrap_or(&80));
@@ -113,9 +117,8 @@ fn target(value: &Value) -> Result<String, Wrong> {
     let text = leaf::text(value, "a path like \"/healthz\"")?;
     let plain = |c: char| c.is_ascii_alphanumeric() || "/?:@-._~!$&'()*+,;=%".contains(c);
     let mut escapes = text.split('%').skip(1);
-    let escaped = escapes.all(|rest| {
-        rest.len() >= 2 && rest.bytes().take(2).all(|byte| byte.is_ascii_hexdigit())
-    });
+    let escaped = escapes
+        .all(|rest| rest.len() >= 2 && rest.bytes().take(2).all(|byte| byte.is_ascii_hexdigit()));
     if text.starts_with('/') && text.chars().all(plain) && escaped {
         return Ok(text.to_owned());
     }
@@ -140,7 +143,15 @@ fn host(value: &Value) -> Result<String, Wrong> {
 
 /// The headers that the operator adds.
 fn further_headers(probe: &mut Table<'_>) -> Vec<(String, String)> {
-    probe.map("headers", header_name, header_value)
+    let headers = probe.map("headers", header_name, header_value);
+    let mut seen = BTreeMap::new();
+    for (name, _) in &headers {
+        if let Some(other) = seen.insert(name.to_ascii_lowercase(), name) {
+            let message = format!("{other} and {name} are the same header");
+            probe.wrong("headers", Wrong::new(message, "leave out one of them"));
+        }
+    }
+    headers
 }
 
 /// A field name (RFC 9110, 5.1) that no other setting and no part of HTTP/1.1 itself fills in.
@@ -203,5 +214,13 @@ fn status_range(value: &Value) -> Result<StatusRange, Wrong> {
     code(low)
         .zip(code(high))
         .and_then(|(low, high)| StatusRange::new(low, high))
-        .ok_or_else(|| Wrong::new(format!("{} is no status code", shown(text)), format!("use {WANTED}")))
+        .ok_or_else(|| {
+            Wrong::new(
+                format!("{} is no status code", shown(text)),
+                format!("use {WANTED}"),
+            )
+        })
 }
+
+#[cfg(test)]
+mod tests;

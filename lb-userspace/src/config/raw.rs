@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use toml::Value;
 
@@ -34,18 +34,13 @@ pub(super) fn document<T>(
     report: &Report,
     read: impl FnOnce(&mut Table<'_>) -> Option<T>,
 ) -> Option<T> {
-    match text.parse::<toml::Table>() {
-        Ok(entries) => Table::new(String::new(), entries, report).read(read),
-        Err(error) => {
-            let place = position(text, error.span().map_or(0, |span| span.start));
-            let wrong = Wrong::new(
-                one_line(error.message()),
-                "mend it to have the rest of the file checked",
-            );
-            report.add(place, wrong);
-            None
-        }
+    if let Ok(entries) = text.parse() {
+        return Table::new(String::new(), entries, report).read(read);
     }
+    let (place, message) = first_error(text);
+    let mend = "mend it to have the rest of the file checked";
+    report.add(place, Wrong::new(message, mend));
+    None
 }
 
 impl<'r> Table<'r> {
@@ -120,7 +115,8 @@ impl<'r> Table<'r> {
     }
 
     /// Whether `key` is there and was not read yet.
-    pub(super) fn has(&self, key: &str) -> bool {
+    pub(super) fn has(&mut self, key: &'static str) -> bool {
+        self.ask(key);
         self.entries.contains_key(key)
     }
 
@@ -131,9 +127,7 @@ impl<'r> Table<'r> {
         read: impl FnOnce(&Value) -> Result<T, Wrong>,
     ) -> Option<T> {
         let value = self.take(key)?;
-        read(&value)
-            .map_err(|wrong| self.wrong(key, wrong))
-            .ok()
+        read(&value).map_err(|wrong| self.wrong(key, wrong)).ok()
     }
 
     /// The values of the list `key`, if it is there.
@@ -221,8 +215,14 @@ impl<'r> Table<'r> {
     }
 
     fn take(&mut self, key: &'static str) -> Option<Value> {
-        self.asked.push(key);
+        self.ask(key);
         self.entries.remove(key)
+    }
+
+    fn ask(&mut self, key: &'static str) {
+        if !self.asked.contains(&key) {
+            self.asked.push(key);
+        }
     }
 
     fn elements(&mut self, key: &'static str, wanted: &str) -> Option<Vec<Found<Value>>> {
@@ -277,7 +277,7 @@ impl<'r> Table<'r> {
 /// The names that exist of one kind of table.
 pub(super) struct Names {
     kind: &'static str,
-    names: Vec<String>,
+    names: BTreeSet<String>,
 }
 
 impl Names {
@@ -294,7 +294,7 @@ impl Names {
     /// `text`, if it is a name that exists.
     pub(super) fn find(&self, text: &str) -> Result<Name, Wrong> {
         let Self { kind, names } = self;
-        if names.iter().any(|name| name == text) {
+        if names.contains(text) {
             return leaf::name_of(text);
         }
         let mend = match closest(text, names.iter().map(String::as_str)) {
@@ -302,11 +302,14 @@ impl Names {
             None if names.is_empty() => format!("there is no {kind}"),
             None => format!("known: {}", some_of(names)),
         };
-        Err(Wrong::new(format!("no {kind} is named {}", shown(text)), mend))
+        Err(Wrong::new(
+            format!("no {kind} is named {}", shown(text)),
+            mend,
+        ))
     }
 }
 
-fn some_of(names: &[String]) -> String {
+fn some_of(names: &BTreeSet<String>) -> String {
     const SHOWN: usize = 10;
     let mut list: Vec<String> = names.iter().take(SHOWN).map(|name| shown(name)).collect();
     if names.len() > SHOWN {
@@ -328,6 +331,20 @@ fn join(path: &str, key: &str) -> String {
     } else {
         format!("{path}.{key}")
     }
+}
+
+/// Place and message of the first mistake in a text that is not TOML. The parser goes on after it,
+/// and may tell of a later one first.
+fn first_error(text: &str) -> (String, String) {
+    let (_, errors) = toml::de::DeTable::parse_recoverable(text);
+    let start = |error: &toml::de::Error| error.span().map_or(0, |span| span.start);
+    let first = errors.into_iter().min_by_key(start);
+    let offset = first.as_ref().map_or(0, start);
+    let message = first.map_or_else(
+        || "is no TOML".to_owned(),
+        |error| one_line(error.message()),
+    );
+    (position(text, offset), message)
 }
 
 fn position(text: &str, offset: usize) -> String {
