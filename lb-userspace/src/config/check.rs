@@ -174,7 +174,13 @@ fn warnings(
 
 #[cfg(test)]
 mod tests {
-    use crate::config::tests::{GOOD, mistakes, with};
+    use super::*;
+    use crate::config::{
+        parse,
+        problem::Report,
+        raw,
+        tests::{GOOD, mistakes, with},
+    };
 
     /// A configuration with another group and service `h`.
     fn two_groups(members: &str) -> String {
@@ -200,24 +206,24 @@ mod tests {
 
     #[test]
     fn more_members_than_there_are_targets() {
-        let address = |i: usize| format!("10.{}.{}.{}", 1 + (i >> 16), (i >> 8) & 255, i & 255);
-        let backend = |i| {
-            format!(
-                "[[backend]]\nname = \"n{i}\"\naddress = \"{}\"\n",
-                address(i)
-            )
+        let mut model = parse(GOOD).unwrap().model;
+        model.edge.ring_slots = 1 << 22;
+        let mut refusal = |count: usize| {
+            let members = &mut model.groups.get_mut("g").unwrap().members;
+            members.resize(count, members[0].clone());
+            let report = Report::default();
+            let checked = raw::document("", &report, |root| {
+                check_sizes(root, &model);
+                Some(())
+            });
+            report
+                .verdict(checked)
+                .err()
+                .map(|errors| errors.to_string())
         };
-        let member = |i| format!("{{ backend = \"n{i}\" }},");
-        let text = |count| {
-            let members: String = (0..count).map(member).collect();
-            let backends: String = (0..count).map(backend).collect();
-            let text = two_groups(&members) + &backends;
-            text.replace("[edge]", "[edge]\nring_slots = 4194304")
-        };
-        // The group `g` has two.
-        assert_eq!(mistakes(&text(65_533)), [""; 0]);
+        assert_eq!(refusal(65_535), None);
         let expected = "group: the groups of all services have 65536 members; use at most 65535";
-        assert_eq!(mistakes(&text(65_534)), [expected]);
+        assert_eq!(refusal(65_536).unwrap(), expected);
     }
 
     #[test]

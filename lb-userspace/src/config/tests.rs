@@ -265,7 +265,7 @@ fn the_annotated_file_names_every_key() {
     let named = |key: &str| {
         let table =
             |word: &&str| word.trim_matches(['[', ']']).ends_with(key) && word.contains('[');
-        words.windows(2).any(|pair| pair == [key, "="]) || words.iter().any(|word| table(&word))
+        words.windows(2).any(|pair| pair == [key, "="]) || words.iter().any(table)
     };
     let unknown = "zzzzzzzzzzzzzzz = 1";
     let health = format!("probe = {{ kind = \"http\", health = {{ {unknown} }} }}");
