@@ -13,3 +13,75 @@ pub(super) fn read(backend: &mut Table<'_>) -> Option<Backend> {
         forward,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::config::tests::{expect, mistakes, with};
+
+    #[test]
+    fn bad_addresses() {
+        const SYNTAX: &str = "use an IPv4 address like \"192.0.2.1\"";
+        const KIND: &str = "use the address of one host";
+        for (address, message, mend) in [
+            (
+                "\"web.example\"",
+                "\"web.example\" is no IP address",
+                SYNTAX,
+            ),
+            (
+                "\"10.0.0.1/32\"",
+                "\"10.0.0.1/32\" is no IP address",
+                SYNTAX,
+            ),
+            (
+                "\"10.0.0.1:80\"",
+                "\"10.0.0.1:80\" is no IP address",
+                SYNTAX,
+            ),
+            ("\"010.0.0.1\"", "\"010.0.0.1\" is no IP address", SYNTAX),
+            ("\"\"", "\"\" is no IP address", SYNTAX),
+            ("\"2001:db8::1\"", "IPv6 is not there yet", SYNTAX),
+            ("1", "1 is an integer", SYNTAX),
+            ("\"0.0.0.0\"", "0.0.0.0 is the unspecified address", KIND),
+            ("\"224.0.0.1\"", "224.0.0.1 is a multicast address", KIND),
+            (
+                "\"255.255.255.255\"",
+                "255.255.255.255 is the broadcast address",
+                KIND,
+            ),
+            ("\"127.0.0.1\"", "127.0.0.1 is a loopback address", KIND),
+        ] {
+            for (part, table) in [("10.0.0.1", "backend"), ("203.0.113.10", "service")] {
+                let text = with(&format!("\"{part}\""), address);
+                let expected = format!("{table}[0].address: {message}; {mend}");
+                assert_eq!(mistakes(&text), [expected]);
+            }
+        }
+    }
+
+    #[test]
+    fn a_backend_has_an_address_of_its_own() {
+        let missing = "backend[0].address: is missing; add `address = \"10.0.1.11\"`";
+        assert_eq!(mistakes(&with("address = \"10.0.0.1\"", "")), [missing]);
+        let service = "backend[0].address: 203.0.113.10 is the address of the service \"s\"; \
+            use the server's own address";
+        assert_eq!(mistakes(&with("10.0.0.1", "203.0.113.10")), [service]);
+    }
+
+    #[test]
+    fn bad_forwarding_modes() {
+        expect(
+            "address = \"10.0.0.1\"",
+            &[
+                (
+                    "address = \"10.0.0.1\"\nforward = \"ipip\"",
+                    &["backend[0].forward: \"ipip\" is unknown; use \"l2-dsr\""],
+                ),
+                (
+                    "address = \"10.0.0.1\"\nlocation = \"EU\"",
+                    &["backend[0].location: unknown key; known here: name, address, forward"],
+                ),
+            ],
+        );
+    }
+}

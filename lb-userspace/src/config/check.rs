@@ -78,13 +78,16 @@ fn check_services(root: &Table<'_>, services: &[Found<Service>], backends: &[Fou
             root.wrong_at(format!("{}.port", found.path), wrong);
         }
     }
-    for found in backends {
-        let address = found.value.address;
-        let same = |other: &&Found<Service>| other.value.address == address;
-        if let Some(Found { value, .. }) = services.iter().find(same) {
-            let message = format!("{address} is the address of the service \"{}\"", value.name);
+    let by_address = |found: &Found<Service>| (found.value.address, found.value.name.clone());
+    let by_address: BTreeMap<_, _> = services.iter().map(by_address).collect();
+    for Found { path, value } in backends {
+        if let Some(service) = by_address.get(&value.address) {
+            let message = format!(
+                "{} is the address of the service \"{service}\"",
+                value.address
+            );
             let wrong = Wrong::new(message, "use the server's own address");
-            root.wrong_at(format!("{}.address", found.path), wrong);
+            root.wrong_at(format!("{path}.address"), wrong);
         }
     }
 }
@@ -132,52 +135,105 @@ fn warnings(
     services: &[Found<Service>],
 ) -> Vec<Problem> {
     let mut warnings = Vec::new();
-    let mut warn = |path: &str, message: String, mend: &str| {
+    let mut warn = |path: &str, message: &str, mend: &str| {
         warnings.push(Wrong::new(message, mend).at(path));
     };
     if services.is_empty() {
         warn(
             "service",
-            "there is none".into(),
+            "there is none",
             "add a `[[service]]`, or nothing is forwarded",
         );
     }
-    let members = |group: &Group| {
-        group
-            .members
-            .iter()
-            .map(|member| member.backend.clone())
-            .collect::<Vec<_>>()
-    };
-    let used: BTreeSet<Name> = groups
-        .iter()
-        .flat_map(|found| members(&found.value))
-        .collect();
+    let members = groups.iter().flat_map(|found| &found.value.members);
+    let used: BTreeSet<&Name> = members.map(|member| &member.backend).collect();
     for Found { path, value } in backends {
         if !used.contains(&value.name) {
-            warn(
-                path,
-                format!("backend \"{}\" is in no group", value.name),
-                "add it to one or remove it",
-            );
+            let message = format!("backend \"{}\" is in no group", value.name);
+            warn(path, &message, "add it to one or remove it");
         }
     }
     let used: BTreeSet<&Name> = services.iter().map(|found| &found.value.group).collect();
     for Found { path, value } in groups {
-        if !used.contains(&value.name) {
-            warn(
-                path,
-                format!("no service uses group \"{}\"", value.name),
-                "add one or remove it",
-            );
+        let name = &value.name;
+        if !used.contains(name) {
+            let message = format!("no service uses group \"{name}\"");
+            warn(path, &message, "add one or remove it");
         }
         if value.members.iter().all(|member| !member.enabled) {
+            let message = format!("all members of \"{name}\" are disabled");
             warn(
                 path,
-                format!("all members of \"{}\" are disabled", value.name),
+                &message,
                 "its services answer nobody until one is enabled",
             );
         }
     }
     warnings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{
+        parse,
+        problem::Report,
+        raw,
+        tests::{GOOD, mistakes, with},
+    };
+
+    /// A configuration with another group and service `h`.
+    fn two_groups(members: &str) -> String {
+        let second = format!(
+            "[[group]]\nname = \"h\"\nprobe = {{ kind = \"none\" }}\nmember = [{members}]\n\
+             [[service]]\nname = \"t\"\naddress = \"203.0.113.11\"\nprotocol = \"tcp\"\n\
+             port = 80\ngroup = \"h\"\n"
+        );
+        format!("{GOOD}{second}")
+    }
+
+    #[test]
+    fn a_ring_pool_that_is_too_small_names_the_size_needed() {
+        let small = |text: &str| text.replace("[edge]", "[edge]\nring_slots = 16384");
+        assert_eq!(mistakes(&small(GOOD)), [""; 0]);
+        let expected = "edge.ring_slots: 16384 is too small for the rings of 2 groups; \
+            use at least 32768, better twice that";
+        assert_eq!(
+            mistakes(&small(&two_groups("{ backend = \"a\" }"))),
+            [expected]
+        );
+    }
+
+    #[test]
+    fn more_members_than_there_are_targets() {
+        let mut model = parse(GOOD).unwrap().model;
+        model.edge.ring_slots = 1 << 22;
+        let mut refusal = |count: usize| {
+            let members = &mut model.groups.get_mut("g").unwrap().members;
+            members.resize(count, members[0].clone());
+            let report = Report::default();
+            let checked = raw::document("", &report, |root| {
+                check_sizes(root, &model);
+                Some(())
+            });
+            report
+                .verdict(checked)
+                .err()
+                .map(|errors| errors.to_string())
+        };
+        assert_eq!(refusal(65_535), None);
+        let expected = "group: the groups of all services have 65536 members; use at most 65535";
+        assert_eq!(refusal(65_536).unwrap(), expected);
+    }
+
+    #[test]
+    fn two_groups_with_one_number() {
+        // SHA-256 of both begins with the same four bytes.
+        let text = with("name = \"g\"", "name = \"g19493\"")
+            .replace("group = \"g\"", "group = \"g19493\"");
+        let again = "[[group]]\nname = \"g48715\"\nmember = [{ backend = \"a\" }]\nprobe = { kind = \"none\" }\n";
+        let expected = "group[1].name: \"g48715\" has the same number in the kernel's tables as \
+            \"g19493\"; rename one of them";
+        assert_eq!(mistakes(&(text + again)), [expected]);
+    }
 }

@@ -6,9 +6,11 @@ use std::{
 use toml::Value;
 
 use super::{
-    leaf, probe,
+    leaf,
+    names::Names,
+    probe,
     problem::Wrong,
-    raw::{Found, Names, Table},
+    raw::{Found, Table},
 };
 use crate::model::{AllDown, Group, Identity, Member, Name, Priority, Stage, Weight};
 
@@ -53,13 +55,40 @@ pub(super) fn read(group: &mut Table<'_>, around: &Surroundings) -> Option<Group
 fn members(group: &mut Table<'_>, around: &Surroundings) -> Vec<Member> {
     group.require("member", "add `member = [{ backend = \"a\" }]`");
     let members = group.tables("member", |table| member(table, &around.backends));
-    for (i, found) in members.iter().enumerate() {
-        let before = members.get(..i).unwrap_or_default();
-        if let Some(wrong) = double(found, before, &around.identities) {
-            group.wrong_at(format!("{}.backend", found.path), wrong);
-        }
-    }
+    check_distinct(group, &members, &around.identities);
     members.into_iter().map(|found| found.value).collect()
+}
+
+/// A server is in a group once, whatever its backends are called.
+fn check_distinct(
+    group: &Table<'_>,
+    members: &[Found<Member>],
+    identities: &BTreeMap<Name, Identity>,
+) {
+    let (mut names, mut servers) = (BTreeMap::new(), BTreeMap::new());
+    for Found { path, value } in members {
+        let backend = &value.backend;
+        let wrong = if let Some(first) = names.insert(backend, path) {
+            let message = format!("backend \"{backend}\" is {first} too");
+            Wrong::new(message, "name it once, with the sum of the weights")
+        } else if let Some(identity) = identities.get(backend)
+            && let Some(other) = servers.insert(identity, backend)
+        {
+            let Identity {
+                address, forward, ..
+            } = identity;
+            let forward = forward.as_str();
+            Wrong::new(
+                format!(
+                    "backend \"{backend}\" is the same server as \"{other}\": {address}, {forward}"
+                ),
+                "name one of them",
+            )
+        } else {
+            continue;
+        };
+        group.wrong_at(format!("{path}.backend"), wrong);
+    }
 }
 
 fn member(member: &mut Table<'_>, backends: &Names) -> Option<Member> {
@@ -72,33 +101,6 @@ fn member(member: &mut Table<'_>, backends: &Names) -> Option<Member> {
         enabled,
         priority,
         weight,
-    })
-}
-
-/// A group sends a backend's part of the traffic to it once: by name, and by address.
-fn double(
-    member: &Found<Member>,
-    before: &[Found<Member>],
-    identities: &BTreeMap<Name, Identity>,
-) -> Option<Wrong> {
-    let backend = &member.value.backend;
-    let identity = identities.get(backend);
-    before.iter().find_map(|Found { path, value: other }| {
-        if other.backend == *backend {
-            let message = format!("backend \"{backend}\" is {path} too");
-            return Some(Wrong::new(
-                message,
-                "name it once, with the sum of the weights",
-            ));
-        }
-        let same = identity.filter(|identity| identities.get(&other.backend) == Some(*identity))?;
-        let message = format!(
-            "backend \"{backend}\" is the same server as \"{}\": {}, {}",
-            other.backend,
-            same.address,
-            same.forward.as_str()
-        );
-        Some(Wrong::new(message, "name one of them"))
     })
 }
 
@@ -116,5 +118,159 @@ fn weight(value: &Value) -> Result<Weight, Wrong> {
             format!("use {wanted}, or `enabled = false`, or `waggle backend drain`"),
         )),
         number => Weight::new(number).ok_or_else(|| leaf::out_of_range(number, &wanted)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::config::{
+        parse,
+        tests::{expect, mistakes, with},
+    };
+
+    const MEMBERS: &str = "member = [{ backend = \"a\" }, { backend = \"b\" }]";
+
+    #[test]
+    fn bad_groups() {
+        expect(
+            "name = \"g\"",
+            &[
+                (
+                    "name = \"g\"\npolicy = \"front-dor\"",
+                    &["group[0].policy: \"front-dor\" is unknown; use \"front-door\""],
+                ),
+                (
+                    "name = \"g\"\nlatency_window = 30",
+                    &[
+                        "group[0].latency_window: 30 has no unit; use a number with a unit, like \"10s\" or \"250ms\"",
+                    ],
+                ),
+                (
+                    "name = \"g\"\nlatency_window = \"11s\"",
+                    &["group[0].latency_window: 11s is out of range; use 0s to 10s"],
+                ),
+                (
+                    "name = \"g\"\nlatency_window = \"-1s\"",
+                    &[
+                        "group[0].latency_window: \"-1s\" is no duration; use a number with a unit, like \"10s\" or \"250ms\"",
+                    ],
+                ),
+                (
+                    "name = \"g\"\nlatency_windows = \"1s\"",
+                    &["group[0].latency_windows: unknown key; did you mean `latency_window`?"],
+                ),
+            ],
+        );
+        expect(
+            "probe = { kind = \"http\" }",
+            &[
+                (
+                    "",
+                    &[
+                        "group[0].probe: is missing; add `probe = { kind = \"http\" }`, or `{ kind = \"none\" }` if all members always count as healthy",
+                    ],
+                ),
+                (
+                    "probe = \"none\"",
+                    &["group[0].probe: \"none\" is a string; use a table: `probe = { .. }`"],
+                ),
+            ],
+        );
+    }
+
+    #[test]
+    fn bad_members() {
+        expect(
+            MEMBERS,
+            &[
+                (
+                    "",
+                    &["group[0].member: is missing; add `member = [{ backend = \"a\" }]`"],
+                ),
+                (
+                    "member = []",
+                    &["group[0].member: is empty; add `member = [{ backend = \"a\" }]`"],
+                ),
+                (
+                    "member = [\"a\"]",
+                    &["group[0].member[0]: \"a\" is a string; use a table: `{ .. }`"],
+                ),
+                (
+                    "member = { backend = \"a\" }",
+                    &[
+                        "group[0].member: is a table; use a list of tables: `[[member]]` or `member = [{ .. }]`",
+                    ],
+                ),
+                (
+                    "member = [{ group = \"a\" }]",
+                    &[
+                        "group[0].member[0].backend: is missing; add `backend = \"a\"`",
+                        "group[0].member[0].group: unknown key; known here: backend, enabled, priority, weight",
+                    ],
+                ),
+                (
+                    "member = [{ backend = \"a\", weight = 1001, priority = 0 }, { backend = \"b\", weight = -1, priority = 6, enabled = 1 }]",
+                    &[
+                        "group[0].member[0].priority: 0 is out of range; use 1 to 5",
+                        "group[0].member[0].weight: 1001 is out of range; use 1 to 1000",
+                        "group[0].member[1].enabled: 1 is an integer; use true or false",
+                        "group[0].member[1].priority: 6 is out of range; use 1 to 5",
+                        "group[0].member[1].weight: -1 is out of range; use 1 to 1000",
+                    ],
+                ),
+                (
+                    "member = [{ backend = \"a\", weight = 0 }]",
+                    &[
+                        "group[0].member[0].weight: weight 0 does not exist in front-door; use 1 to 1000, or `enabled = false`, or `waggle backend drain`",
+                    ],
+                ),
+                (
+                    "member = [{ backend = \"a\", weight = 1.5 }]",
+                    &["group[0].member[0].weight: 1.5 is a float; use 1 to 1000"],
+                ),
+                (
+                    "member = [{ backend = \"a\" }, { backend = \"b\" }, { backend = \"a\" }]",
+                    &[
+                        "group[0].member[2].backend: backend \"a\" is group[0].member[0] too; name it once, with the sum of the weights",
+                    ],
+                ),
+            ],
+        );
+    }
+
+    #[test]
+    fn one_server_under_two_names_is_no_two_members() {
+        let text = with("10.0.0.2", "10.0.0.1");
+        let expected = "group[0].member[1].backend: backend \"b\" is the same server as \"a\": \
+            10.0.0.1, l2-dsr; name one of them";
+        assert_eq!(mistakes(&text), [expected]);
+        let apart = r#"member = [{ backend = "a" }]
+            probe = { kind = "none" }
+            [[group]]
+            name = "h"
+            member = [{ backend = "b" }]"#;
+        let apart = text
+            .replace(MEMBERS, apart)
+            .replace("\"http\"", "\"http\", port = 80");
+        assert_eq!(mistakes(&apart), [""; 0]);
+    }
+
+    #[test]
+    fn a_member_with_a_mistake_elsewhere_is_still_known() {
+        let text = with("address = \"10.0.0.2\"", "address = \"x\"");
+        assert_eq!(mistakes(&text).len(), 1);
+    }
+
+    #[test]
+    fn t195_t199_the_limits_themselves_are_allowed() {
+        let members = "member = [{ backend = \"a\", weight = 1, priority = 5 }, { backend = \"b\", weight = 1000 }]";
+        let group = &parse(&with(MEMBERS, members)).unwrap().model.groups["g"];
+        let values = |i: usize| {
+            (
+                group.members[i].priority.value(),
+                group.members[i].weight.value(),
+            )
+        };
+        assert_eq!([values(0), values(1)], [(5, 1), (1, 1000)]);
     }
 }

@@ -16,6 +16,7 @@ mod group;
 mod leaf;
 mod listeners;
 mod load;
+mod names;
 mod probe;
 mod problem;
 mod raw;

@@ -1,4 +1,7 @@
-use std::{collections::BTreeSet, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use toml::Value;
 
@@ -13,7 +16,7 @@ const USER_AGENT: &str = "Waggle Health Probe";
 /// Most ranges of status codes (D25).
 const MOST_RANGES: usize = 8;
 
-const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
+const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
 #[derive(Clone, Copy)]
 enum Kind {
@@ -140,7 +143,15 @@ fn host(value: &Value) -> Result<String, Wrong> {
 
 /// The headers that the operator adds.
 fn further_headers(probe: &mut Table<'_>) -> Vec<(String, String)> {
-    probe.map("headers", header_name, header_value)
+    let headers = probe.map("headers", header_name, header_value);
+    let mut seen = BTreeMap::new();
+    for (name, _) in &headers {
+        if let Some(other) = seen.insert(name.to_ascii_lowercase(), name) {
+            let message = format!("{other} and {name} are the same header");
+            probe.wrong("headers", Wrong::new(message, "leave out one of them"));
+        }
+    }
+    headers
 }
 
 /// A field name (RFC 9110, 5.1) that no other setting and no part of HTTP/1.1 itself fills in.
@@ -210,3 +221,6 @@ fn status_range(value: &Value) -> Result<StatusRange, Wrong> {
             )
         })
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,11 +3,11 @@ use std::collections::BTreeMap;
 use toml::Value;
 
 use super::{
-    leaf::{self, kind, shown},
+    leaf::{kind, shown},
+    names::Names,
     problem::{Report, Wrong},
     spelling::closest,
 };
-use crate::model::Name;
 
 /// A table of the file that is being read. It knows where it stands, reports what is wrong with
 /// what it is asked for, and at the end reports the keys that nobody asked for.
@@ -34,15 +34,14 @@ pub(super) fn document<T>(
     report: &Report,
     read: impl FnOnce(&mut Table<'_>) -> Option<T>,
 ) -> Option<T> {
-    match text.parse::<toml::Table>() {
+    match text.parse() {
         Ok(entries) => Table::new(String::new(), entries, report).read(read),
         Err(error) => {
-            let place = position(text, error.span().map_or(0, |span| span.start));
-            let wrong = Wrong::new(
-                one_line(error.message()),
-                "mend it to have the rest of the file checked",
-            );
-            report.add(place, wrong);
+            let error = first_error(text, error);
+            let message = error.message().split_whitespace().collect::<Vec<_>>();
+            let mend = "mend it to have the rest of the file checked";
+            let wrong = Wrong::new(message.join(" "), mend);
+            report.add(position(text, start(&error)), wrong);
             None
         }
     }
@@ -120,7 +119,8 @@ impl<'r> Table<'r> {
     }
 
     /// Whether `key` is there and was not read yet.
-    pub(super) fn has(&self, key: &str) -> bool {
+    pub(super) fn has(&mut self, key: &'static str) -> bool {
+        self.ask(key);
         self.entries.contains_key(key)
     }
 
@@ -158,7 +158,8 @@ impl<'r> Table<'r> {
         read: impl FnOnce(&mut Table<'_>) -> Option<T>,
     ) -> Option<T> {
         let value = self.take(key)?;
-        self.enter(self.at(key), value, read)
+        let wanted = format!("a table: `{key} = {{ .. }}`");
+        self.enter(self.at(key), value, &wanted, read)
     }
 
     /// What `read` makes of each table in the list `key`.
@@ -170,7 +171,7 @@ impl<'r> Table<'r> {
         let wanted = format!("a list of tables: `[[{key}]]` or `{key} = [{{ .. }}]`");
         let mut tables = Vec::new();
         for Found { path, value } in self.elements(key, &wanted).unwrap_or_default() {
-            if let Some(value) = self.enter(path.clone(), value, &mut read) {
+            if let Some(value) = self.enter(path.clone(), value, "a table: `{ .. }`", &mut read) {
                 tables.push(Found { path, value });
             }
         }
@@ -212,15 +213,18 @@ impl<'r> Table<'r> {
                 places.insert(name.to_owned(), place);
             }
         }
-        Names {
-            kind: key,
-            names: places.into_keys().collect(),
-        }
+        Names::new(key, places.into_keys())
     }
 
     fn take(&mut self, key: &'static str) -> Option<Value> {
-        self.asked.push(key);
+        self.ask(key);
         self.entries.remove(key)
+    }
+
+    fn ask(&mut self, key: &'static str) {
+        if !self.asked.contains(&key) {
+            self.asked.push(key);
+        }
     }
 
     fn elements(&mut self, key: &'static str, wanted: &str) -> Option<Vec<Found<Value>>> {
@@ -244,12 +248,13 @@ impl<'r> Table<'r> {
         &self,
         path: String,
         value: Value,
+        wanted: &str,
         read: impl FnOnce(&mut Table<'_>) -> Option<T>,
     ) -> Option<T> {
         match value {
             Value::Table(entries) => Table::new(path, entries, self.report).read(read),
             other => {
-                self.report.add(path, kind(&other, "a table"));
+                self.report.add(path, kind(&other, wanted));
                 None
             }
         }
@@ -272,50 +277,6 @@ impl<'r> Table<'r> {
     }
 }
 
-/// The names that exist of one kind of table.
-pub(super) struct Names {
-    kind: &'static str,
-    names: Vec<String>,
-}
-
-impl Names {
-    pub(super) fn new<'n>(kind: &'static str, names: impl Iterator<Item = &'n Name>) -> Self {
-        let names = names.map(Name::to_string).collect();
-        Self { kind, names }
-    }
-
-    /// Reads a name that must exist.
-    pub(super) fn known(&self, value: &Value) -> Result<Name, Wrong> {
-        self.find(leaf::text(value, &format!("the name of a {}", self.kind))?)
-    }
-
-    /// `text`, if it is a name that exists.
-    pub(super) fn find(&self, text: &str) -> Result<Name, Wrong> {
-        let Self { kind, names } = self;
-        if names.iter().any(|name| name == text) {
-            return leaf::name_of(text);
-        }
-        let mend = match closest(text, names.iter().map(String::as_str)) {
-            Some(known) => format!("did you mean {}?", shown(known)),
-            None if names.is_empty() => format!("there is no {kind}"),
-            None => format!("known: {}", some_of(names)),
-        };
-        Err(Wrong::new(
-            format!("no {kind} is named {}", shown(text)),
-            mend,
-        ))
-    }
-}
-
-fn some_of(names: &[String]) -> String {
-    const SHOWN: usize = 10;
-    let mut list: Vec<String> = names.iter().take(SHOWN).map(|name| shown(name)).collect();
-    if names.len() > SHOWN {
-        list.push(format!("and {} more", names.len() - SHOWN));
-    }
-    list.join(", ")
-}
-
 /// `key` below `path`; quoted where TOML would need it.
 fn join(path: &str, key: &str) -> String {
     let bare = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
@@ -331,13 +292,24 @@ fn join(path: &str, key: &str) -> String {
     }
 }
 
+/// The mistake that stands first in a text that is not TOML: the parser goes on after a mistake, and
+/// may tell of a later one first.
+fn first_error(text: &str, error: toml::de::Error) -> toml::de::Error {
+    let (_, errors) = toml::de::DeTable::parse_recoverable(text);
+    let earlier = |first, other| match start(&other) < start(&first) {
+        true => other,
+        false => first,
+    };
+    errors.into_iter().fold(error, earlier)
+}
+
+fn start(error: &toml::de::Error) -> usize {
+    error.span().map_or(0, |span| span.start)
+}
+
 fn position(text: &str, offset: usize) -> String {
     let before = text.get(..offset).unwrap_or(text);
     let line = before.matches('\n').count() + 1;
     let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
     format!("line {line}, column {column}")
-}
-
-fn one_line(message: &str) -> String {
-    message.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -4,10 +4,10 @@ use lb_common::{CHUNK, Chunk, Entry};
 
 use crate::model::{Group, Method, Model, Name, Probe, ProbeKind, Stage};
 
-/// Shortest ring, in slots.
-const SHORTEST_RING: u64 = 16_381;
-/// The smallest share gets at least as many slots of a ring.
-const LEAST_SLOTS: u64 = 10;
+/// The lengths that a ring can have, in slots.
+const RING_LENGTHS: [u64; 4] = [16_381, 65_521, 262_139, 1_048_573];
+/// The smallest share gets at least as many slots, as long as there is a ring that is long enough.
+const FEWEST_SLOTS: u64 = 10;
 
 /// What a configuration means, for `waggle check`.
 #[derive(Clone, Debug, Eq, PartialEq, serde::Serialize)]
@@ -106,23 +106,23 @@ pub fn summary(model: &Model) -> Summary {
     }
 }
 
-/// The slots of a group's longest ring. Shares are smallest when all members of one priority take
-/// part, or, when all are down, all members alike.
+/// The slots that a group's longest ring takes in the pool. Shares are smallest when all members of
+/// one priority take part, or, when all are down, all members alike.
 fn ring_slots(group: &Group) -> u64 {
     let mut weights: BTreeMap<_, Vec<u64>> = BTreeMap::new();
     for member in &group.members {
         let weight = u64::from(member.weight.value());
         weights.entry(member.priority).or_default().push(weight);
     }
-    let smallest = weights.values().filter_map(|weights| {
-        let least = weights.iter().min()?;
-        Some((LEAST_SLOTS * weights.iter().sum::<u64>()).div_ceil(*least))
+    let parts = weights.values().filter_map(|weights| {
+        let smallest = weights.iter().min()?;
+        Some(weights.iter().sum::<u64>().div_ceil(*smallest))
     });
-    smallest
-        .chain([LEAST_SLOTS * group.members.len() as u64, SHORTEST_RING])
-        .max()
-        .unwrap_or(SHORTEST_RING)
-        .next_multiple_of(CHUNK as u64)
+    let parts = parts.chain([group.members.len() as u64]).max();
+    let needed = FEWEST_SLOTS * parts.unwrap_or(0);
+    let [.., longest] = RING_LENGTHS;
+    let length = RING_LENGTHS.into_iter().find(|length| *length >= needed);
+    length.unwrap_or(longest).next_multiple_of(CHUNK as u64)
 }
 
 fn group_summary(group: &Group) -> GroupSummary {
@@ -204,5 +204,103 @@ impl fmt::Display for Summary {
             writeln!(f, "memory     {} KiB for {setting}", bytes.div_ceil(1024))?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        config::{
+            parse,
+            tests::{GOOD, with},
+        },
+        model::{Priority, Weight},
+    };
+
+    #[test]
+    fn text() {
+        let example = include_str!("../../../config/examples/front-door.toml");
+        let expected = "\
+edge fra-1 on eth0
+service web: 203.0.113.10:80 tcp, group web
+group web: 6 members, 1 disabled
+  policy available, priority, latency within 30ms, weight
+  probe  HEAD :80/healthz every 30s, 2 of 4
+backends   6
+targets    6
+ring slots 16384 of 1048576
+memory     16384 KiB for flow_entries
+memory     2048 KiB for ring_slots
+";
+        assert_eq!(
+            summary(&parse(example).unwrap().model).to_string(),
+            expected
+        );
+    }
+
+    #[test]
+    fn json() {
+        let json = serde_json::to_value(summary(&parse(GOOD).unwrap().model)).unwrap();
+        let service = r#"{"name":"s","address":"203.0.113.10:80","protocol":"tcp","group":"g"}"#;
+        let service: serde_json::Value = serde_json::from_str(service).unwrap();
+        assert_eq!(json["services"][0], service);
+        assert_eq!(json["memory"][0]["bytes"], 16 << 20);
+        assert_eq!(json["ring_slots"], 16_384);
+    }
+
+    #[test]
+    fn a_group_that_no_service_uses_takes_no_table() {
+        let idle = "group = \"g\"\n[[group]]\nname = \"idle\"\nmember = [{ backend = \"a\" }]\n\
+            probe = { kind = \"none\" }";
+        let model = parse(&with("group = \"g\"", idle)).unwrap().model;
+        let Summary {
+            targets,
+            rings,
+            groups,
+            ..
+        } = summary(&model);
+        assert_eq!((groups.len(), targets, rings), (2, 2, 1));
+    }
+
+    #[test]
+    fn a_small_share_needs_a_long_ring() {
+        let mut group = parse(GOOD).unwrap().model.groups.remove("g").unwrap();
+        group.members.truncate(1);
+        group.members[0].weight = Weight::new(1).unwrap();
+        let mut large = group.members[0].clone();
+        large.weight = Weight::new(1000).unwrap();
+        let mut slots = |large_members: usize| {
+            group.members.resize(1 + large_members, large.clone());
+            ring_slots(&group)
+        };
+        let expected = [
+            (0, 16_384),
+            (1, 16_384),
+            (2, 65_536),
+            (7, 262_144),
+            (200, 1_048_576),
+        ];
+        for (large_members, expected) in expected {
+            assert_eq!(
+                slots(large_members),
+                expected,
+                "1 part of {large_members}001"
+            );
+        }
+    }
+
+    #[test]
+    fn members_of_another_priority_share_only_when_all_are_down() {
+        let mut group = parse(GOOD).unwrap().model.groups.remove("g").unwrap();
+        let [small, large] = [1, 1000].map(|weight| Weight::new(weight).unwrap());
+        group.members[0].weight = small;
+        group.members[1].weight = large;
+        group.members[1].priority = Priority::new(2).unwrap();
+        let spare = group.members[1].clone();
+        group.members.resize(1000, spare.clone());
+        assert_eq!(ring_slots(&group), 16_384);
+        group.members.resize(1700, spare);
+        assert_eq!(ring_slots(&group), 65_536);
     }
 }
