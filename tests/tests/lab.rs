@@ -9,9 +9,9 @@ use std::{
 };
 
 use lb_tests::lab::{
-    DEADLINE, Host, Lab, Nginx, SERVICE, ServerProcess, Topology, WebServer, Wrk,
+    DEADLINE, Daemon, Host, Lab, Nginx, SERVICE, ServerProcess, Settings, Topology, WebServer, Wrk,
     client::{self, Connection},
-    wait_until,
+    program, wait_until,
 };
 
 const PORT: u16 = 80;
@@ -256,4 +256,56 @@ fn work_in_a_namespace_is_there_and_its_panics_come_back() {
     let inside = || lab.client().enter(|| panic!("inside"));
     let said = panic::catch_unwind(AssertUnwindSafe(inside)).unwrap_err();
     assert_eq!(said.downcast_ref(), Some(&"inside"));
+}
+
+#[test]
+fn a_daemon_s_files_and_mount_are_gone_with_it() {
+    let lab = Lab::new(Topology::default());
+    let mounted = |path: &str| {
+        let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
+        mounts
+            .lines()
+            .any(|line| line.split(' ').nth(1) == Some(path))
+    };
+    let daemon = Daemon::prepare(
+        lab.edge(),
+        Settings {
+            edge: "xdp_mode = \"native\"",
+            rest: "[[service]]",
+        },
+    );
+    let config = fs::read_to_string(daemon.config()).unwrap();
+    assert!(config.starts_with("[edge]\nname = \"edge-1\"\ninterfaces = [\"eth0\"]\n"));
+    assert!(
+        config.ends_with("xdp_mode = \"native\"\n[[service]]"),
+        "{config}"
+    );
+    let directory = daemon.config().parent().unwrap().to_owned();
+    let bpffs = directory.join("bpf").display().to_string();
+    assert!(mounted(&bpffs));
+    drop(daemon);
+    assert!(!mounted(&bpffs));
+    assert!(!fs::exists(directory).unwrap());
+}
+
+#[test]
+fn a_daemon_that_ends_at_once_is_no_daemon() {
+    let lab = Lab::new(Topology::default());
+    let settings = Settings {
+        edge: "",
+        rest: "no TOML",
+    };
+    let start = || drop(Daemon::start(lab.edge(), settings));
+    let said = panic::catch_unwind(AssertUnwindSafe(start)).unwrap_err();
+    let said = said.downcast_ref::<String>().unwrap();
+    assert!(said.starts_with("the daemon ended:\n"), "{said}");
+}
+
+#[test]
+fn a_program_that_is_not_built_is_missed_with_the_mend() {
+    let said = panic::catch_unwind(|| program("no-such-program")).unwrap_err();
+    assert_eq!(
+        said.downcast_ref::<String>().unwrap(),
+        "no-such-program is not built: run `cargo build --workspace`"
+    );
 }

@@ -261,3 +261,47 @@ fn route(message: &RouteMessage) -> Route {
 fn mac(bytes: &[u8]) -> Option<Mac> {
     bytes.try_into().ok().map(Mac)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use rtnetlink::packet_core::NetlinkHeader;
+
+    use super::*;
+
+    const BACKEND: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 9));
+    const OTHER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 8));
+
+    fn concerned(payload: NetlinkPayload<RouteNetlinkMessage>) -> bool {
+        let message = NetlinkMessage::new(NetlinkHeader::default(), payload);
+        concerns(&message, &[BACKEND].into())
+    }
+
+    #[test]
+    fn other_hosts_neighbour_entries_wake_nobody() {
+        for address in [BACKEND, OTHER] {
+            let mut entry = NeighbourMessage::default();
+            let destination = NeighbourAttribute::Destination(address.into());
+            entry.attributes.push(destination);
+            for message in [
+                RouteNetlinkMessage::NewNeighbour(entry.clone()),
+                RouteNetlinkMessage::DelNeighbour(entry.clone()),
+            ] {
+                let payload = NetlinkPayload::InnerMessage(message);
+                assert_eq!(concerned(payload), address == BACKEND, "{address}");
+            }
+        }
+    }
+
+    #[test]
+    fn lost_events_links_and_routes_concern_everybody() {
+        assert!(concerned(NetlinkPayload::Overrun(Vec::new())));
+        for message in [
+            RouteNetlinkMessage::NewLink(LinkMessage::default()),
+            RouteNetlinkMessage::DelRoute(RouteMessage::default()),
+        ] {
+            assert!(concerned(NetlinkPayload::InnerMessage(message)));
+        }
+    }
+}

@@ -225,7 +225,9 @@ const OWN_PORTS: u16 = 30_000;
 /// The next port of our own.
 fn own_port() -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(0);
-    2_000 + NEXT.fetch_add(1, Ordering::Relaxed) % OWN_PORTS
+    let next = |n| Some((n + 1) % OWN_PORTS);
+    let taken = NEXT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
+    2_000 + taken.unwrap_or_default()
 }
 
 /// Reads status line and headers.

@@ -61,7 +61,7 @@ impl<'lab> Daemon<'lab> {
     /// Writes another configuration; the daemon does not know of it before `waggle reload`.
     pub fn configure(&self, settings: Settings<'_>) {
         let text = format!(
-            "[edge]\nname = \"{}\"\ninterface = \"{INTERFACE}\"\npin_dir = \"{}\"\n\
+            "[edge]\nname = \"{}\"\ninterfaces = [\"{INTERFACE}\"]\npin_dir = \"{}\"\n\
              state_dir = \"{}\"\ncontrol = \"{}\"\n{}\n{}",
             self.edge.name(),
             self.bpffs.path().join("waggle").display(),

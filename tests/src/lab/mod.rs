@@ -164,3 +164,47 @@ fn left_over(name: &str) -> bool {
         .and_then(|rest| rest.split('-').next()?.parse::<u32>().ok())
         .is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, process::Command};
+
+    use super::*;
+
+    /// Above the largest process id that Linux gives.
+    const NOBODY: u32 = (1 << 22) + 1;
+
+    #[test]
+    fn only_what_a_gone_process_made_is_left_over() {
+        assert!(left_over(&format!("wgl-{NOBODY}-0-sw")));
+        assert!(left_over(&format!("wgl-{NOBODY}-0-x7Yz")));
+        assert!(!left_over(&format!("{}-sw", unique())));
+        for other in ["", "wgl-", "wgl-x-0", "wgl--1", "lab-4194305-0", "4194305"] {
+            assert!(!left_over(other), "{other:?}");
+        }
+    }
+
+    #[test]
+    fn leftovers_are_swept_with_what_runs_in_them() {
+        let name = format!("wgl-{NOBODY}-{}-sw", std::process::id());
+        let gone = Namespace::new(&name);
+        let mut process = Process::spawn(gone.command("sleep").arg("600"));
+        let path = gone.path();
+        std::mem::forget(gone);
+        let ours = Namespace::new(&format!("{}-sw", unique()));
+        let directory = std::env::temp_dir().join(&name);
+        fs::create_dir_all(directory.join("state")).unwrap();
+        wait_until(DEADLINE, "a process in the namespace", || {
+            let pids = Command::new("ip").args(["netns", "pids", &name]).output();
+            !pids.unwrap().stdout.is_empty()
+        });
+
+        namespace::sweep();
+        scratch::sweep();
+
+        assert_eq!(process.wait().code(), None, "it was killed");
+        assert!(!fs::exists(path).unwrap());
+        assert!(!fs::exists(directory).unwrap());
+        assert!(fs::exists(ours.path()).unwrap());
+    }
+}
