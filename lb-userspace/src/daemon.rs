@@ -403,7 +403,8 @@ fn tell(notice: &Notice) {
 
 /// Hands the packet program's log to the daemon's, several times a second.
 fn log_packets(object: &mut Ebpf) -> anyhow::Result<()> {
-    let mut logger = EbpfLogger::init(object).context("the packet program's log can not be read")?;
+    let mut logger =
+        EbpfLogger::init(object).context("the packet program's log can not be read")?;
     tokio::spawn(async move {
         let mut pause = interval(LOG_PAUSE);
         loop {

@@ -8,9 +8,9 @@ use super::Name;
 pub enum XdpMode {
     /// Native, or generic with a warning where the driver has no native XDP.
     Auto,
-    /// In the driver, before the kernel makes a socket buffer.
-    Generic,
     /// After the kernel made a socket buffer: works everywhere, slow.
+    Generic,
+    /// In the driver, before the kernel makes a socket buffer.
     Native,
 }
 

@@ -127,11 +127,11 @@ impl<'lab> Daemon<'lab> {
         })
     }
 
-    /// Runs `waggle` on the edge: the command and its arguments, and then `--config` with this
-    /// daemon's file.
+    /// Runs `waggle` on the edge: the command and its arguments, and then `--control` with this
+    /// daemon's socket.
     pub fn waggle(&self, arguments: &[&str]) -> Outcome {
         let mut command = self.edge.command(program("waggle"));
-        command.args(arguments).arg("--config").arg(self.config());
+        command.args(arguments).arg("--control").arg(self.control());
         finish(&mut command).unwrap_or_else(|error| panic!("{command:?}: {error}"))
     }
 }
