@@ -12,7 +12,7 @@ use crate::{
     control::{Reply, Request},
     model::{Admin, Group, Health, MemberState, Name},
     policy::{Explanation, decide},
-    table::group_ring,
+    table::{ring, shares},
 };
 
 /// Explain why clients of a service go where they go: every stage, who was kept, who was removed
@@ -86,7 +86,7 @@ impl Arguments {
             .get(&service.group)
             .context("a checked service has a group")?;
         let decision = decide(group, &states(group, &assumed));
-        let ring = group_ring(group, &model.backends, &decision);
+        let ring = ring(&group.name, &shares(group, &model.backends, &decision));
         Ok(Explanation::new(
             &service.name,
             self.client,

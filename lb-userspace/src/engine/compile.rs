@@ -8,18 +8,19 @@ use crate::{
     neighbour::Way,
     policy::{Decision, decide},
     probe::Window,
-    table::{Image, ServiceSpec, TargetKey, TargetSpec, group_ring},
+    table::{Image, Ring, ServiceSpec, Shares, TargetKey, TargetSpec, ring, shares},
 };
 
 impl Engine {
-    /// The image that follows from what is known now, and the decisions behind it.
-    pub(super) fn compile(&self) -> (Image, BTreeMap<Name, Decision>) {
+    /// The image that follows from what is known now, and the decisions behind it with each
+    /// backend's share.
+    pub(super) fn compile(&self) -> (Image, BTreeMap<Name, (Decision, Shares)>) {
         let mut image = Image::default();
         let mut decisions = BTreeMap::new();
         for service in self.model.services.values() {
             let group = &self.model.groups[&service.group];
             if self.undecided(group) {
-                if self.stands(&group.name) {
+                if self.courses[&group.name].stands {
                     image.held.insert(group.name.clone());
                 }
                 continue;
@@ -31,11 +32,24 @@ impl Engine {
             image.services.insert(service.key(), spec);
             if !decisions.contains_key(&group.name) {
                 let decision = self.decide(group);
+                let shares = shares(group, &self.model.backends, &decision);
+                image
+                    .rings
+                    .insert(group.name.clone(), self.ring(&group.name, &shares));
                 self.place(group, &decision, &mut image);
-                decisions.insert(group.name.clone(), decision);
+                decisions.insert(group.name.clone(), (decision, shares));
             }
         }
         (image, decisions)
+    }
+
+    /// The ring for these shares: the last one, if they are the same.
+    fn ring(&self, group: &Name, shares: &Shares) -> Ring {
+        let last = self.image.as_ref().and_then(|image| image.rings.get(group));
+        match last {
+            Some(last) if self.courses[group].shares == *shares => last.clone(),
+            _ => ring(group, shares),
+        }
     }
 
     /// The decision for a group as things are.
@@ -77,8 +91,9 @@ impl Engine {
     /// only. A group that has been decided goes on as long as one member is up; one that serves from
     /// an earlier daemon's tables waits beyond the grace, since what it has is better than a guess.
     pub(super) fn undecided(&self, group: &Group) -> bool {
-        let waited = self.now.saturating_sub(self.seen[&group.name]);
-        if waited >= self.model.edge.startup_grace && !self.stands(&group.name) {
+        let course = &self.courses[&group.name];
+        let waited = self.now.saturating_sub(course.since);
+        if waited >= self.model.edge.startup_grace && !course.stands {
             return false;
         }
         let known_up = || {
@@ -86,7 +101,7 @@ impl Engine {
                 .iter()
                 .any(|state| state.health == Health::Up)
         };
-        if self.decided.contains(&group.name) && known_up() {
+        if course.decided && known_up() {
             return false;
         }
         group
@@ -107,11 +122,6 @@ impl Engine {
             Some(Way::Unresolved) => window.is_some_and(|window| window.health() != Health::Down),
             None => true,
         }
-    }
-
-    /// Whether the kernel's tables serve this group already.
-    fn stands(&self, group: &Name) -> bool {
-        self.adopted.contains(group) || self.decided.contains(group)
     }
 
     fn state(&self, group: &Group, member: &Member) -> MemberState {
@@ -147,10 +157,8 @@ impl Engine {
             .get(&IpAddr::V4(self.model.backends[backend].address))
     }
 
-    /// Puts a group's ring and targets into the image.
+    /// Puts a group's targets into the image.
     fn place(&self, group: &Group, decision: &Decision, image: &mut Image) {
-        let ring = group_ring(group, &self.model.backends, decision);
-        image.rings.insert(group.name.clone(), ring);
         for (index, (member, state)) in group.members.iter().zip(self.states(group)).enumerate() {
             let takes_new = decision.shares.contains_key(&index);
             let gone = state.health == Health::Down || state.admin == Admin::Disable;

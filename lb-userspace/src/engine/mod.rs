@@ -2,6 +2,7 @@
 
 mod admin;
 mod compile;
+mod observe;
 mod saved;
 mod view;
 
@@ -17,9 +18,9 @@ pub use self::{
     view::{GroupView, MemberView, NoSuchService, ServiceView, View},
 };
 use crate::{
-    model::{Group, Health, Member, Model, Name},
+    model::{Group, Health, Identity, Member, Model, Name, Share},
     neighbour::Way,
-    probe::{Failure, Latency, Sample, Schedule, StreamKey, Window, stream_key, streams},
+    probe::{Latency, Sample, Schedule, StreamKey, Window, stream_key, streams},
     table::Image,
 };
 
@@ -103,15 +104,24 @@ pub struct Engine {
     /// Why the last bad probe of a stream was bad.
     failures: BTreeMap<StreamKey, String>,
     ways: BTreeMap<IpAddr, Way>,
-    /// Groups whose tables an earlier daemon left in the kernel: they stand until decided.
-    adopted: BTreeSet<Name>,
-    /// Groups that had a decision in the life of this engine.
-    decided: BTreeSet<Name>,
-    best_effort: BTreeSet<Name>,
-    /// When each group was first seen: its grace counts from there.
-    seen: BTreeMap<Name, Duration>,
+    courses: BTreeMap<Name, Course>,
     now: Duration,
     image: Option<Image>,
+}
+
+/// What is remembered of a group from one image to the next.
+#[derive(Clone, Debug, Default)]
+struct Course {
+    /// When it was first seen: its grace counts from there.
+    since: Duration,
+    /// The kernel's tables serve it, be it as an earlier daemon left them.
+    stands: bool,
+    /// It had a decision in the life of this engine.
+    decided: bool,
+    /// Its all-down rule is in use.
+    best_effort: bool,
+    /// The shares behind its ring in the last image.
+    shares: BTreeMap<Identity, Share>,
 }
 
 impl Engine {
@@ -130,13 +140,18 @@ impl Engine {
             latencies: BTreeMap::new(),
             failures: BTreeMap::new(),
             ways: BTreeMap::new(),
-            adopted,
-            decided: BTreeSet::new(),
-            best_effort: BTreeSet::new(),
-            seen: BTreeMap::new(),
+            courses: BTreeMap::new(),
             now,
             image: None,
         };
+        for group in adopted {
+            let course = Course {
+                since: now,
+                stands: true,
+                ..Course::default()
+            };
+            engine.courses.insert(group, course);
+        }
         let mut effects = engine.begin(&saved);
         engine.settle(&mut effects);
         (engine, effects)
@@ -163,7 +178,11 @@ impl Engine {
                 effects = self.begin(&kept);
                 effects.push(Effect::Save(self.saved()));
             }
-            Event::Sample(key, sample) => self.sample(&key, &sample, &mut effects),
+            Event::Sample(key, sample) => {
+                if !self.sample(&key, &sample, &mut effects) {
+                    return Ok(effects);
+                }
+            }
             Event::Tick => {}
             Event::Way(address, way) => self.found(address, way, &mut effects),
         }
@@ -207,10 +226,16 @@ impl Engine {
             .map(|backend| IpAddr::V4(backend.address))
             .collect();
         self.ways.retain(|address, _| addresses.contains(address));
-        self.decided
-            .retain(|group| self.model.groups.contains_key(group));
-        self.best_effort
-            .retain(|group| self.model.groups.contains_key(group));
+        self.courses
+            .retain(|group, _| self.model.groups.contains_key(group));
+        for group in self.model.groups.keys() {
+            let since = self.now;
+            let fresh = || Course {
+                since,
+                ..Course::default()
+            };
+            self.courses.entry(group.clone()).or_insert_with(fresh);
+        }
         vec![Effect::Watch(addresses), Effect::Probe(self.streams())]
     }
 
@@ -219,84 +244,26 @@ impl Engine {
         streams(&self.model, |group, backend| self.probed(group, backend))
     }
 
-    fn sample(&mut self, key: &StreamKey, sample: &Sample, effects: &mut Vec<Effect>) {
-        let Some(latency) = self.latencies.get_mut(key) else {
-            return;
-        };
-        match sample {
-            Ok(took) => latency.record(*took),
-            // It says nothing of the backend.
-            Err(Failure::Unsent(why)) => {
-                return effects.push(Effect::Tell(Notice::Unsent { why: why.clone() }));
-            }
-            Err(failure) => {
-                self.failures.insert(key.clone(), failure.to_string());
-            }
-        }
-        let mut turned = Vec::new();
-        for ((group, stream), window) in &mut self.windows {
-            let before = window.health();
-            if stream == key {
-                window.record(sample.is_ok());
-            }
-            if window.health() != before {
-                turned.push(group.clone());
-            }
-        }
-        if turned.is_empty() {
-            return;
-        }
-        for group in turned.iter().map(|group| &self.model.groups[group]) {
-            let members = group.members.iter().zip(self.states(group));
-            for (member, state) in members
-                .filter(|(member, _)| self::key(&self.model, group, member).as_ref() == Some(key))
-            {
-                effects.push(Effect::Tell(Notice::Health {
-                    group: group.name.clone(),
-                    backend: member.backend.clone(),
-                    health: state.health,
-                    why: state.why,
-                }));
-            }
-        }
-        effects.push(Effect::Save(self.saved()));
-    }
-
-    fn found(&mut self, address: IpAddr, way: Way, effects: &mut Vec<Effect>) {
-        let named = self
-            .model
-            .backends
-            .values()
-            .filter(|backend| IpAddr::V4(backend.address) == address);
-        for backend in named {
-            effects.push(Effect::Tell(Notice::Way {
-                backend: backend.name.clone(),
-                way: way.to_string(),
-            }));
-        }
-        self.ways.insert(address, way);
-    }
-
     /// Makes the image anew and asks for what differs from the last one.
     fn settle(&mut self, effects: &mut Vec<Effect>) {
         let (image, decisions) = self.compile();
-        for (group, decision) in &decisions {
-            if self.decided.insert(group.clone()) {
-                effects.push(Effect::Tell(Notice::Published {
-                    group: group.clone(),
-                }));
+        for (group, (decision, shares)) in decisions {
+            let best_effort = decision.best_effort;
+            let next = Course {
+                stands: true,
+                decided: true,
+                best_effort,
+                shares,
+                ..self.courses[&group]
+            };
+            let last = self.courses.insert(group.clone(), next).unwrap_or_default();
+            if !last.decided {
+                let group = group.clone();
+                effects.push(Effect::Tell(Notice::Published { group }));
             }
-            let active = decision.best_effort;
-            if active != self.best_effort.contains(group) {
-                effects.push(Effect::Tell(Notice::BestEffort {
-                    group: group.clone(),
-                    active,
-                }));
-            }
-            if active {
-                self.best_effort.insert(group.clone());
-            } else {
-                self.best_effort.remove(group);
+            if last.best_effort != best_effort {
+                let active = best_effort;
+                effects.push(Effect::Tell(Notice::BestEffort { group, active }));
             }
         }
         if self.image.as_ref() != Some(&image) {

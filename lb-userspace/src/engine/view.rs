@@ -8,7 +8,7 @@ use super::Engine;
 use crate::{
     model::{Admin, Group, Health, Name},
     policy::{Explanation, MemberIndex},
-    table::{TargetKey, group_ring, ring_hash},
+    table::{TargetKey, ring, ring_hash, shares},
 };
 
 /// Everything that `waggle status` shows of decisions.
@@ -144,7 +144,7 @@ impl Engine {
         };
         let group = &self.model.groups[&service.group];
         let decision = self.decide(group);
-        let ring = group_ring(group, &self.model.backends, &decision);
+        let ring = ring(&group.name, &shares(group, &self.model.backends, &decision));
         Ok(Explanation::new(
             &service.name,
             client,

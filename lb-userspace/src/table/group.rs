@@ -1,18 +1,18 @@
 use std::collections::BTreeMap;
 
-use super::{Ring, ring};
 use crate::{
-    model::{Backend, Group, Name},
+    model::{Backend, Group, Identity, Name, Share},
     policy::Decision,
 };
 
-/// The ring that a decision for `group` makes.
-pub fn group_ring(group: &Group, backends: &BTreeMap<Name, Backend>, decision: &Decision) -> Ring {
+/// Each backend's share of a group's traffic.
+pub type Shares = BTreeMap<Identity, Share>;
+
+/// The shares of a decision for `group`, by what is the same on every host.
+pub fn shares(group: &Group, backends: &BTreeMap<Name, Backend>, decision: &Decision) -> Shares {
     let shares = decision.shares.iter().map(|(member, share)| {
-        (
-            backends[&group.members[*member].backend].identity(),
-            share.clone(),
-        )
+        let backend = &backends[&group.members[*member].backend];
+        (backend.identity(), share.clone())
     });
-    ring(&group.name, &shares.collect())
+    shares.collect()
 }

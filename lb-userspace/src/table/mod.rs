@@ -7,7 +7,7 @@ mod key;
 mod ring;
 
 pub use self::{
-    group::group_ring,
+    group::{Shares, shares},
     image::{Image, Ring, ServiceSpec, TargetKey, TargetSpec, group_id},
     key::ring_key,
     ring::{DEFAULT_LENGTH, ring, ring_hash},
