@@ -157,7 +157,7 @@ impl Kernel {
     }
 
     /// Says that the daemon is alive. `now` is CLOCK_MONOTONIC in nanoseconds.
-    pub fn heartbeat(&mut self, now: u64) {
+    pub fn heartbeat(&self, now: u64) {
         self.control.store_word(0, HEARTBEAT_OFFSET / 8, now);
     }
 
@@ -209,7 +209,7 @@ impl Kernel {
 
     /// Writes what the program must have before its first packet. The secret of the flow table is
     /// drawn once and then stays.
-    pub(super) fn seed(&mut self, ring_key: HashKey) -> Result<(), KernelError> {
+    pub(super) fn seed(&self, ring_key: HashKey) -> Result<(), KernelError> {
         let mut control = self.control.load(0);
         if control.abi == 0 {
             for key in &mut control.flow_keys {
