@@ -210,21 +210,23 @@ impl Kernel {
     /// Writes what the program must have before its first packet. The secret of the flow table is
     /// drawn once and then stays.
     pub(super) fn seed(&self, ring_key: HashKey) -> Result<(), KernelError> {
-        let mut control = self.control.load(0);
-        if control.abi == 0 {
+        let found = self.control.load(0);
+        let mut control = Control { ring_key, ..found };
+        if found.abi == 0 {
             for key in &mut control.flow_keys {
                 let mut bytes = [0; HashKey::BYTES];
                 getrandom::fill(&mut bytes)?;
                 *key = HashKey::from_bytes(bytes);
             }
         }
-        if control.ring_key != ring_key {
-            control.ring_key = ring_key;
+        if control != found {
             self.control.store(0, &control);
         }
-        // Last, so that a daemon that ends in between leaves maps that count as never seeded.
-        control.abi = ABI_VERSION;
-        self.control.store(0, &control);
+        if found.abi == 0 {
+            // Last, so that maps whose daemon ended before this count as never seeded.
+            control.abi = ABI_VERSION;
+            self.control.store(0, &control);
+        }
         Ok(())
     }
 

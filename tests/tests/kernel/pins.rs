@@ -6,7 +6,7 @@ use aya::{
 };
 use lb_common::{Control, Descriptor};
 use lb_userspace::{
-    dataplane::{Detached, detach},
+    dataplane::{Detached, Kernel, detach},
     model::Edge,
 };
 
@@ -134,4 +134,20 @@ fn detach_keeps_its_hands_off_other_file_systems() {
     let error = detach(&dir).unwrap_err().to_string();
     assert!(error.contains("not on a BPF file system"), "{error}");
     assert!(dir.join("maps/data").exists());
+}
+
+#[test]
+fn a_map_that_can_not_be_mapped_is_an_error_and_no_fault() {
+    let host = Host::new();
+    let edge = host.edge();
+    drop(start(&edge));
+    let rings = edge.pin_dir.join("maps/RINGS");
+    fs::remove_file(&rings).unwrap();
+    let map = Array::<_, Descriptor>::create(1024, 0).unwrap();
+    map.pin(&rings).unwrap();
+    let Err(error) = Kernel::open(&edge.pin_dir) else {
+        panic!("it opened");
+    };
+    let wanted = "map RINGS: no mmapable array of 8-byte elements";
+    assert_eq!(error.to_string(), wanted);
 }

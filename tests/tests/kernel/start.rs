@@ -118,6 +118,18 @@ fn where_native_xdp_is_missing_the_mend_is_named_and_auto_falls_back() {
 }
 
 #[test]
+fn an_mtu_that_native_xdp_does_not_take_is_refused_with_the_kernels_reason() {
+    let host = Host::new();
+    let mut edge = host.edge();
+    run("ip link set peer0 mtu 9000");
+    let line = refusal(&edge);
+    assert!(line.contains("edge0 takes no native XDP program"), "{line}");
+    assert!(line.contains("MTU"), "{line}");
+    edge.xdp_mode = XdpMode::Auto;
+    assert_eq!(start(&edge).mode, Mode::Generic);
+}
+
+#[test]
 fn a_foreign_program_is_not_replaced() {
     let host = Host::new();
     let first = start(&host.edge());
