@@ -1,3 +1,4 @@
+mod capacity;
 mod property;
 
 use std::net::{IpAddr, Ipv4Addr};
@@ -120,31 +121,29 @@ fn assert_sound(tables: &Tables, change: &Change) {
 #[test]
 fn services_are_withdrawn_first_and_published_last() {
     let mut tables = tables();
-    update(&mut tables, &image(&[("a", &[1, 2])]));
-    let mut next = image(&[("x", &[]), ("b", &[3])]);
-    next.services.remove(&service_key(0, 80));
-    next.rings.remove("x");
-    let changes = update(&mut tables, &next);
-    let kinds: Vec<_> = changes.iter().map(std::mem::discriminant).collect();
-    assert!(
-        matches!(changes[0], Change::RemoveService { .. }),
-        "{changes:?}"
-    );
-    let put = changes
-        .iter()
-        .position(|c| matches!(c, Change::PutService { .. }));
-    let write = changes
-        .iter()
-        .position(|c| matches!(c, Change::WriteSlots { .. }));
-    let point = changes
-        .iter()
-        .position(|c| matches!(c, Change::PointRow { .. }));
-    assert!(write < point && point < put, "{changes:?}");
-    assert_eq!(
-        kinds.len() - put.unwrap() - 1,
-        2,
-        "only the two old targets come after"
-    );
+    let old = image(&[("a", &[1, 2])]);
+    update(&mut tables, &old);
+    let mut new = Image::default();
+    publish(&mut new, service_key(1, 80), "b");
+    new.rings.insert(name("b"), ring("b", &[3], 100));
+    new.targets.insert(member("b", 3), live(3));
+    let changes = update(&mut tables, &new);
+    let kinds: Vec<_> = changes.iter().map(kind).collect();
+    let expected = "remove address port target slots row address port put target target";
+    assert_eq!(kinds.join(" "), expected);
+}
+
+fn kind(change: &Change) -> &'static str {
+    match change {
+        Change::FreeTarget { .. } => "free",
+        Change::PointRow { .. } => "row",
+        Change::PutService { .. } => "put",
+        Change::RemoveService { .. } => "remove",
+        Change::SetAddress { .. } => "address",
+        Change::SetPort { .. } => "port",
+        Change::SetTarget { .. } => "target",
+        Change::WriteSlots { .. } => "slots",
+    }
 }
 
 #[test]
@@ -250,95 +249,6 @@ fn case_37_a_thousand_restarts_leak_nothing() {
         assert_eq!(update(&mut tables, &image), []);
     }
     assert_eq!(tables, first);
-}
-
-#[test]
-fn case_38_too_many_members_are_refused_whole() {
-    let capacity = Capacity {
-        targets: 4,
-        ..Capacity::new(4096)
-    };
-    let mut tables = Tables::new(capacity);
-    update(&mut tables, &image(&[("a", &[1, 2, 3])]));
-    let full = DoesNotFit::Targets { needed: 4, size: 3 };
-    assert_eq!(diff(&tables, &image(&[("a", &[1, 2, 3, 4])])), Err(full));
-
-    let next = image(&[("a", &[1, 2, 4])]);
-    let error = diff(&tables, &next).unwrap_err();
-    assert!(
-        matches!(error, DoesNotFit::NotYet { map: "TARGETS", .. }),
-        "{error}"
-    );
-    update(&mut tables, &image(&[("a", &[1, 2])]));
-    tables.release();
-    for change in collect(&tables, &next, &BTreeSet::new()) {
-        tables.apply(&change);
-    }
-    update(&mut tables, &next);
-}
-
-#[test]
-fn case_38_a_ring_that_does_not_fit_names_the_setting_and_the_size() {
-    let mut tables = Tables::new(Capacity::new(3 * CHUNK as u32));
-    let mut image = image(&[("a", &[1])]);
-    update(&mut tables, &image);
-    image.rings.insert(name("a"), ring("a", &[1], 65));
-    let error = diff(&tables, &image).unwrap_err();
-    assert_eq!(
-        error,
-        DoesNotFit::RingSlots {
-            needed: 4 * CHUNK,
-            size: 3 * CHUNK
-        }
-    );
-    assert!(
-        error
-            .to_string()
-            .contains("raise `edge.ring_slots` to at least 256"),
-        "{error}"
-    );
-
-    image.rings.insert(name("a"), ring("a", &[1], 64));
-    update(&mut tables, &image);
-    image.rings.insert(name("a"), ring("a", &[1], 128));
-    let error = diff(&tables, &image).unwrap_err();
-    assert!(
-        matches!(error, DoesNotFit::NotYet { map: "SLOTS", .. }),
-        "{error}"
-    );
-    tables.release();
-    update(&mut tables, &image);
-}
-
-#[test]
-fn case_38_too_many_groups_and_services_are_refused_whole() {
-    let capacity = Capacity {
-        rows: 1,
-        services: 2,
-        ..Capacity::new(4096)
-    };
-    let mut tables = Tables::new(capacity);
-    update(&mut tables, &image(&[("a", &[1])]));
-    let two = image(&[("a", &[1]), ("b", &[2])]);
-    assert_eq!(
-        diff(&tables, &two),
-        Err(DoesNotFit::Rows { needed: 2, size: 1 })
-    );
-
-    let mut three = image(&[("a", &[1])]);
-    publish(&mut three, service_key(0, 81), "a");
-    publish(&mut three, service_key(0, 82), "a");
-    assert_eq!(
-        diff(&tables, &three),
-        Err(DoesNotFit::Services { needed: 3, size: 2 })
-    );
-
-    update(&mut tables, &Image::default());
-    let error = diff(&tables, &image(&[("b", &[2])])).unwrap_err();
-    assert!(
-        matches!(error, DoesNotFit::NotYet { map: "RINGS", .. }),
-        "{error}"
-    );
 }
 
 #[test]
