@@ -167,7 +167,7 @@ impl Kernel {
     }
 
     /// What was counted for the services and targets in `tables`, and in all.
-    pub fn totals(&self, tables: &Tables) -> Result<Totals, KernelError> {
+    pub fn counters(&self, tables: &Tables) -> Result<Totals, KernelError> {
         let all = |map, counters, ids: &mut dyn Iterator<Item = u32>| {
             ids.map(|id| sum(counters, id))
                 .collect::<Result<Vec<_>, _>>()

@@ -50,7 +50,7 @@ fn counters_are_summed_over_cpus_and_end_with_their_service() {
         packets: 3 * cpus as u64,
         bytes: 200 * cpus as u64,
     };
-    let totals = kernel.totals(&tables).unwrap();
+    let totals = kernel.counters(&tables).unwrap();
     assert_eq!(totals.verdicts[&Verdict::Forwarded], all);
     assert_eq!(totals.targets, BTreeMap::from([(1, all)]));
     let of = |id| tables.services().find(|(_, s)| s.id == id).unwrap().0;
@@ -64,7 +64,7 @@ fn counters_are_summed_over_cpus_and_end_with_their_service() {
         kernel.execute(&change).unwrap();
         kernel.execute(&change).unwrap();
     }
-    let totals = kernel.totals(&tables).unwrap();
+    let totals = kernel.counters(&tables).unwrap();
     assert_eq!(totals.services[&of(1)], Counter::default());
     assert_eq!(totals.targets[&1], Counter::default());
 }

@@ -60,6 +60,19 @@ fn the_program_outlives_the_daemon_and_is_adopted_without_a_gap() {
 }
 
 #[test]
+fn the_packet_log_is_switched_by_a_restart() {
+    let host = Host::new();
+    let edge = host.edge();
+    drop(start(&edge));
+    let started = start(&Edge {
+        packet_log: true,
+        ..edge
+    });
+    assert!(started.adopted);
+    assert!(started.object.map("AYA_LOGS").is_some());
+}
+
+#[test]
 fn a_link_on_another_interface_is_refused_and_one_whose_interface_is_gone_is_not() {
     let host = Host::new();
     let edge = host.edge();
