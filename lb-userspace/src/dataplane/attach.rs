@@ -157,8 +157,9 @@ pub(super) fn attach(
     }
     let link = program.take_link(id).map_err(program_error)?;
     let link = FdLink::try_from(link).map_err(program_error)?;
+    pin_program(program, pins)?;
     link.pin(pins.link()).map_err(program_error)?;
-    pin_program(program, pins)
+    Ok(())
 }
 
 fn program(ebpf: &mut Ebpf) -> Result<&mut Xdp, AttachError> {

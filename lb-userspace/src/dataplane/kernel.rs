@@ -157,7 +157,7 @@ impl Kernel {
     }
 
     /// Says that the daemon is alive. `now` is CLOCK_MONOTONIC in nanoseconds.
-    pub fn heartbeat(&mut self, now: u64) {
+    pub fn heartbeat(&self, now: u64) {
         self.control.store_word(0, HEARTBEAT_OFFSET / 8, now);
     }
 
@@ -167,7 +167,7 @@ impl Kernel {
     }
 
     /// What was counted for the services and targets in `tables`, and in all.
-    pub fn totals(&self, tables: &Tables) -> Result<Totals, KernelError> {
+    pub fn counters(&self, tables: &Tables) -> Result<Totals, KernelError> {
         let all = |map, counters, ids: &mut dyn Iterator<Item = u32>| {
             ids.map(|id| sum(counters, id))
                 .collect::<Result<Vec<_>, _>>()
@@ -209,22 +209,24 @@ impl Kernel {
 
     /// Writes what the program must have before its first packet. The secret of the flow table is
     /// drawn once and then stays.
-    pub(super) fn seed(&mut self, ring_key: HashKey) -> Result<(), KernelError> {
-        let mut control = self.control.load(0);
-        if control.abi == 0 {
+    pub(super) fn seed(&self, ring_key: HashKey) -> Result<(), KernelError> {
+        let found = self.control.load(0);
+        let mut control = Control { ring_key, ..found };
+        if found.abi == 0 {
             for key in &mut control.flow_keys {
                 let mut bytes = [0; HashKey::BYTES];
                 getrandom::fill(&mut bytes)?;
                 *key = HashKey::from_bytes(bytes);
             }
         }
-        if control.ring_key != ring_key {
-            control.ring_key = ring_key;
+        if control != found {
             self.control.store(0, &control);
         }
-        // Last, so that a daemon that ends in between leaves maps that count as never seeded.
-        control.abi = ABI_VERSION;
-        self.control.store(0, &control);
+        if found.abi == 0 {
+            // Last, so that maps whose daemon ended before this count as never seeded.
+            control.abi = ABI_VERSION;
+            self.control.store(0, &control);
+        }
         Ok(())
     }
 

@@ -9,7 +9,7 @@ use crate::model::{Edge, Name};
 /// Says that this process runs an edge, until it is dropped or the process ends.
 #[derive(Debug)]
 pub struct Lock {
-    _file: File,
+    file: File,
 }
 
 /// Why the lock was not taken.
@@ -62,6 +62,14 @@ impl Lock {
         file.set_len(0)
             .and_then(|()| writeln!(file, "{}", std::process::id()))
             .map_err(failed)?;
-        Ok(Self { _file: file })
+        Ok(Self { file })
+    }
+}
+
+impl Drop for Lock {
+    /// Unlocks by hand: a child that was forked but has not yet started its program still holds the
+    /// file, and with it the lock.
+    fn drop(&mut self) {
+        let _ = self.file.unlock();
     }
 }

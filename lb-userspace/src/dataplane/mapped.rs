@@ -8,7 +8,8 @@ use std::{
     marker::PhantomData,
     mem::MaybeUninit,
     os::fd::{AsFd as _, AsRawFd as _},
-    sync::atomic::{Ordering, fence},
+    slice,
+    sync::atomic::{AtomicU64, Ordering},
 };
 
 use aya::{
@@ -20,8 +21,8 @@ use memmap2::{MmapOptions, MmapRaw};
 /// BPF_F_MMAPABLE of `enum` in linux/bpf.h.
 const MMAPABLE: u32 = 1 << 10;
 
-/// The memory of an array map, shared with the kernel: each access is one or more whole 64-bit words,
-/// so another CPU sees every word either old or new.
+/// The memory of an array map, shared with the kernel: it is read and written in whole 64-bit words,
+/// so every word is seen either old or new.
 pub(super) struct Mapped<T> {
     memory: MmapRaw,
     len: u32,
@@ -60,47 +61,36 @@ impl<T: Pod> Mapped<T> {
 
     /// The element at `index`, which must be below [`Self::len`].
     pub(super) fn load(&self, index: u32) -> T {
-        let first = self.element(index);
         let mut value = MaybeUninit::<T>::uninit();
-        for i in 0..Self::WORDS {
-            // SAFETY: `first` begins a whole element inside the mapping, and both it and `value` are
-            // aligned to and made of `WORDS` words.
-            unsafe {
-                let word = first.add(i).read_volatile();
-                value.as_mut_ptr().cast::<u64>().add(i).write(word);
-            }
+        let words = value.as_mut_ptr().cast::<u64>();
+        for (i, word) in self.element(index).iter().enumerate() {
+            // SAFETY: a `T` is aligned to and made of as many words as the element has.
+            unsafe { words.add(i).write(word.load(Ordering::Acquire)) }
         }
         // SAFETY: all words were written, and any bytes are a `T`, which is `Pod`.
         unsafe { value.assume_init() }
     }
 
-    /// Writes the element at `index`, which must be below [`Self::len`]. Whoever sees it also sees
-    /// what was stored before.
-    pub(super) fn store(&mut self, index: u32, value: &T) {
-        let first = self.element(index);
+    /// Writes the element at `index`, which must be below [`Self::len`], word by word from its
+    /// beginning. Whoever sees a word also sees everything stored before it.
+    pub(super) fn store(&self, index: u32, value: &T) {
         let words = std::ptr::from_ref(value).cast::<u64>();
-        fence(Ordering::Release);
-        for i in 0..Self::WORDS {
-            // SAFETY: as in `load`; a `Pod` type has no padding, so every word of `value` is
-            // initialised.
-            unsafe { first.add(i).write_volatile(words.add(i).read()) }
+        for (i, word) in self.element(index).iter().enumerate() {
+            // SAFETY: as in `load`; a `Pod` type has no padding, so every word is initialised.
+            word.store(unsafe { words.add(i).read() }, Ordering::Release);
         }
     }
 
     /// Writes the word `word` of the element at `index`, both in range.
-    pub(super) fn store_word(&mut self, index: u32, word: usize, value: u64) {
-        let first = self.element(index);
-        assert!(word < Self::WORDS, "an element has {} words", Self::WORDS);
-        // SAFETY: the word is inside the element, which is inside the mapping.
-        unsafe { first.add(word).write_volatile(value) }
+    pub(super) fn store_word(&self, index: u32, word: usize, value: u64) {
+        self.element(index)[word].store(value, Ordering::Release);
     }
 
-    fn element(&self, index: u32) -> *mut u64 {
+    fn element(&self, index: u32) -> &[AtomicU64] {
         assert!(index < self.len, "the map has {} elements", self.len);
-        // SAFETY: the mapping holds `len` elements, and begins at a page.
-        unsafe {
-            let memory = self.memory.as_mut_ptr().cast::<u64>();
-            memory.add(index as usize * Self::WORDS)
-        }
+        let memory = self.memory.as_mut_ptr().cast::<AtomicU64>();
+        // SAFETY: the mapping begins at a page, holds `len` elements of `WORDS` words, lives as long
+        // as `self`, and is only ever accessed by whole words.
+        unsafe { slice::from_raw_parts(memory.add(index as usize * Self::WORDS), Self::WORDS) }
     }
 }

@@ -11,7 +11,7 @@ mod interface;
 mod kernel;
 mod lock;
 mod mapped;
-mod object;
+pub mod object;
 mod pins;
 mod pool;
 mod start;
@@ -25,7 +25,6 @@ pub use self::{
     interface::Mode,
     kernel::{Kernel, KernelError, Totals},
     lock::{Lock, LockError},
-    object::{IDLE_TICKS, OBJECT, PROGRAM},
     pins::PinsError,
     start::{StartError, Started},
     tables::{Capacity, Tables},

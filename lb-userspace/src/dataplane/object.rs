@@ -1,3 +1,5 @@
+//! The packet program's object, and how the settings of an edge go into it.
+
 use std::{collections::BTreeMap, path::Path};
 
 use aya::{Ebpf, EbpfError, EbpfLoader, maps::MapType};

@@ -120,8 +120,9 @@ impl Pins {
             if !path.exists() {
                 continue;
             }
-            let found = MapInfo::from_pin(&path);
-            if let Some((differs, is_size)) = difference(found.ok(), wanted) {
+            let found = MapInfo::from_pin(&path)
+                .map_err(|error| mismatch(map, format!("it can not be opened: {error}"), false))?;
+            if let Some((differs, is_size)) = difference(&found, wanted) {
                 return Err(mismatch(map, differs, is_size));
             }
         }
@@ -153,10 +154,7 @@ impl Pins {
 }
 
 /// What differs first, and whether it is the number of entries.
-fn difference(found: Option<MapInfo>, wanted: &Shape) -> Option<(String, bool)> {
-    let Some(found) = found else {
-        return Some(("what is pinned there is no map".to_owned(), false));
-    };
+fn difference(found: &MapInfo, wanted: &Shape) -> Option<(String, bool)> {
     let found = Shape {
         map_type: found.map_type().ok(),
         key_size: found.key_size(),
@@ -165,7 +163,10 @@ fn difference(found: Option<MapInfo>, wanted: &Shape) -> Option<(String, bool)> 
         flags: found.map_flags(),
     };
     if found.map_type != wanted.map_type {
-        let name = |shape: &Shape| format!("{:?}", shape.map_type).to_lowercase();
+        let name = |shape: &Shape| {
+            let known = shape.map_type.map(|known| format!("{known:?}"));
+            known.map_or_else(|| "unknown".to_owned(), |name| name.to_lowercase())
+        };
         let differs = format!("type {} there, {} wanted", name(&found), name(wanted));
         return Some((differs, false));
     }

@@ -1,0 +1,154 @@
+use proptest::prelude::*;
+
+use super::*;
+
+/// The tables as an image, with names from `known`. What it has no name for must be a removed target.
+pub(super) fn logical(tables: &Tables, known: &Image) -> Image {
+    let keys: BTreeMap<_, _> = known
+        .targets
+        .keys()
+        .map(|key| ((group_id(&key.group), key.hash()), key))
+        .collect();
+    let key_of = |target: &Target| keys.get(&(target.group, target.identity)).copied();
+    let mut image = Image::default();
+    for (key, service) in tables.services() {
+        let spec = known.services[&key].clone();
+        assert_eq!(group_id(&spec.group), service.group);
+        let ids = tables.ring(service.row);
+        let by_slot: Vec<_> = ids
+            .iter()
+            .map(|id| key_of(&tables.targets[id]).unwrap())
+            .collect();
+        let order: BTreeSet<_> = by_slot.iter().copied().collect();
+        let targets: Vec<_> = order.into_iter().cloned().collect();
+        let index = |key| targets.iter().position(|t| t == key).unwrap() as u16;
+        let slots = by_slot.into_iter().map(index).collect();
+        image
+            .rings
+            .insert(spec.group.clone(), Ring { targets, slots });
+        image.services.insert(key, spec);
+    }
+    for target in tables.targets.values() {
+        let Some(key) = key_of(target) else {
+            assert!(target.state.dead() && !target.state.takes_new());
+            continue;
+        };
+        let spec = TargetSpec {
+            next_hop: (target.next_hop != [0; 6]).then_some(Mac(target.next_hop)),
+            source: Mac(target.source),
+            mtu: target.mtu,
+            takes_new: target.state.takes_new(),
+            dead: target.state.dead(),
+        };
+        assert_eq!(IpAddr::from(target.address), key.identity.address);
+        assert_eq!(target.forward, key.identity.forward.mode());
+        image.targets.insert(key.clone(), spec);
+    }
+    image
+}
+
+fn images() -> impl Strategy<Value = Image> {
+    let target = (any::<u8>(), 0..4u8, 0..3u16);
+    let members = prop::collection::btree_map(0..6u8, target, 0..6);
+    let slots = prop::collection::vec(any::<prop::sample::Index>(), 0..300);
+    let group = (members, slots, prop::collection::btree_set(0..12u8, 0..4));
+    prop::collection::btree_map(prop::sample::select(vec!["a", "b", "c", "d"]), group, 0..4)
+        .prop_map(build)
+}
+
+type Drawn = (
+    BTreeMap<u8, (u8, u8, u16)>,
+    Vec<prop::sample::Index>,
+    BTreeSet<u8>,
+);
+
+fn build(drawn: BTreeMap<&'static str, Drawn>) -> Image {
+    let mut image = Image::default();
+    for (group, (members, picks, services)) in drawn {
+        for (backend, (mac, state, mtu)) in &members {
+            let spec = TargetSpec {
+                next_hop: (*mac > 50).then_some(Mac([*mac; 6])),
+                mtu: 1400 + mtu,
+                takes_new: *state > 1,
+                dead: *state == 1,
+                ..live(0)
+            };
+            image.targets.insert(member(group, *backend), spec);
+        }
+        let taking: Vec<u8> = members
+            .iter()
+            .filter(|(_, m)| m.1 > 1)
+            .map(|(b, _)| *b)
+            .collect();
+        let picked: Vec<u8> = match taking.is_empty() {
+            true => Vec::new(),
+            false => picks.iter().map(|pick| *pick.get(&taking)).collect(),
+        };
+        let order: BTreeSet<u8> = picked.iter().copied().collect();
+        let index = |b: &u8| order.iter().position(|o| o == b).unwrap() as u16;
+        let ring = Ring {
+            targets: order.iter().map(|b| member(group, *b)).collect(),
+            slots: picked.iter().map(index).collect(),
+        };
+        for service in services {
+            let key = service_key(service / 4, 80 + u16::from(service % 4));
+            if !image.services.contains_key(&key) {
+                publish(&mut image, key, group);
+                image.rings.insert(name(group), ring.clone());
+            }
+        }
+    }
+    image
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    #[test]
+    fn the_tables_say_what_the_image_says(images in prop::collection::vec(images(), 1..5)) {
+        let mut tables = tables();
+        for image in images {
+            update(&mut tables, &image);
+            prop_assert_eq!(logical(&tables, &image), image);
+            tables.release();
+        }
+    }
+
+    #[test]
+    fn without_release_it_is_all_or_nothing(images in prop::collection::vec(images(), 2..9)) {
+        let mut tables = Tables::new(Capacity::new(1024));
+        for image in images {
+            let before = tables.clone();
+            match diff(&tables, &image) {
+                Ok(_) => { update(&mut tables, &image); }
+                Err(error) => {
+                    prop_assert_eq!(&before, &tables);
+                    tables.release();
+                    let later = matches!(error, DoesNotFit::NotYet { .. });
+                    prop_assert_eq!(later, diff(&tables, &image).is_ok(), "{}", error);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn ids_come_free_but_never_while_named(images in prop::collection::vec(images(), 2..6), named in 0..12u16) {
+        let mut tables = tables();
+        let named = BTreeSet::from([named]);
+        for image in images {
+            update(&mut tables, &image);
+            tables.release();
+            let before = logical(&tables, &image);
+            for change in collect(&tables, &image, &named) {
+                let Change::FreeTarget { id } = change else { panic!("{change:?}") };
+                prop_assert!(!named.contains(&id));
+                tables.apply(&change);
+                assert_sound(&tables, &change);
+            }
+            prop_assert_eq!(&logical(&tables, &image), &before);
+            prop_assert_eq!(diff(&tables, &image), Ok(Vec::new()));
+            let gone = tables.targets.keys().filter(|id| !named.contains(id)).count();
+            prop_assert!(gone <= image.targets.len());
+        }
+    }
+}

@@ -1,0 +1,89 @@
+use std::collections::BTreeMap;
+
+use aya::maps::{PerCpuArray, PerCpuValues};
+use lb_common::{Bucket, Counter, Entry, FlowState, Verdict, WAYS};
+use lb_userspace::{
+    dataplane::{Change, collect},
+    table::Image,
+};
+
+use crate::host::{Host, array, image, pinned, show, start};
+
+#[test]
+fn what_is_executed_is_read_back() {
+    let host = Host::new();
+    let mut kernel = start(&host.edge()).kernel;
+    let mut tables = kernel.read_tables().unwrap();
+    for backends in [&[1, 2, 3][..], &[2], &[], &[4, 5, 6, 7]] {
+        show(&mut kernel, &mut tables, &image(backends));
+        assert_eq!(kernel.read_tables().unwrap(), tables, "{backends:?}");
+    }
+    show(&mut kernel, &mut tables, &Image::default());
+    let gone = collect(&tables, &Image::default(), &Default::default());
+    assert_eq!(gone.len(), 7);
+    for change in gone {
+        kernel.execute(&change).unwrap();
+        tables.apply(&change);
+    }
+    assert_eq!(kernel.read_tables().unwrap(), tables);
+    assert_eq!(tables.services().count() + tables.targets().count(), 0);
+}
+
+#[test]
+fn counters_are_summed_over_cpus_and_end_with_their_service() {
+    let host = Host::new();
+    let edge = host.edge();
+    let mut kernel = start(&edge).kernel;
+    let mut tables = kernel.read_tables().unwrap();
+    show(&mut kernel, &mut tables, &image(&[1]));
+    let cpus = aya::util::nr_cpus().unwrap();
+    let seen = Counter {
+        packets: 3,
+        bytes: 200,
+    };
+    for map in ["VERDICTS", "SERVICE_COUNTERS", "TARGET_COUNTERS"] {
+        let mut counters = PerCpuArray::<_, Counter>::try_from(pinned(&edge, map)).unwrap();
+        let each = PerCpuValues::try_from(vec![seen; cpus]).unwrap();
+        counters.set(1, each, 0).unwrap();
+    }
+    let all = Counter {
+        packets: 3 * cpus as u64,
+        bytes: 200 * cpus as u64,
+    };
+    let totals = kernel.counters(&tables).unwrap();
+    assert_eq!(totals.verdicts[&Verdict::Forwarded], all);
+    assert_eq!(totals.targets, BTreeMap::from([(1, all)]));
+    let of = |id| tables.services().find(|(_, s)| s.id == id).unwrap().0;
+    assert_eq!(totals.services[&of(1)], all);
+    assert_eq!(totals.services[&of(0)], Counter::default());
+
+    for change in [
+        Change::RemoveService { key: of(1) },
+        Change::FreeTarget { id: 1 },
+    ] {
+        kernel.execute(&change).unwrap();
+        kernel.execute(&change).unwrap();
+    }
+    let totals = kernel.counters(&tables).unwrap();
+    assert_eq!(totals.services[&of(1)], Counter::default());
+    assert_eq!(totals.targets[&1], Counter::default());
+}
+
+#[test]
+fn live_flow_entries_name_their_targets() {
+    let host = Host::new();
+    let edge = host.edge();
+    let kernel = start(&edge).kernel;
+    assert_eq!(kernel.named(1000), BTreeMap::new());
+    let entry = |target, last_seen| Entry {
+        name: Entry::name(7, 8, target),
+        life: Entry::life(last_seen, FlowState::CLOSING),
+    };
+    let mut bucket = Bucket([Entry::default(); WAYS]);
+    (bucket.0[0], bucket.0[3], bucket.0[7]) = (entry(5, 900), entry(5, 1000), entry(6, 20));
+    let mut flows = array::<Bucket>(&edge, "FLOWS");
+    flows.set(127, bucket, 0).unwrap();
+    flows.set(0, Bucket([entry(9, 1000); WAYS]), 0).unwrap();
+    assert_eq!(kernel.named(1000), BTreeMap::from([(5, 2), (9, 8)]));
+    assert_eq!(kernel.named(900), BTreeMap::from([(5, 2), (6, 1), (9, 8)]));
+}

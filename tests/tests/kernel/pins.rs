@@ -1,0 +1,153 @@
+use std::{fs, path::Path};
+
+use aya::{
+    maps::{Array, HashMap},
+    pin::PinError,
+};
+use lb_common::{Control, Descriptor};
+use lb_userspace::{
+    dataplane::{Detached, Kernel, detach},
+    model::Edge,
+};
+
+use crate::host::{Host, array, map_ids, program_on, refusal, start};
+
+#[test]
+fn changed_sizes_are_refused_and_the_program_runs_on() {
+    let host = Host::new();
+    let edge = host.edge();
+    drop(start(&edge));
+    let program = program_on("edge0");
+    let larger = Edge {
+        flow_entries: 2048,
+        ..edge.clone()
+    };
+    let line = refusal(&larger);
+    assert!(line.contains("map FLOWS"), "{line}");
+    assert!(line.contains("entries 128 there, 256 wanted"), "{line}");
+    assert!(
+        line.contains("`edge.flow_entries`") && line.contains("`waggle detach`"),
+        "{line}"
+    );
+    let line = refusal(&Edge {
+        ring_slots: 64,
+        ..edge.clone()
+    });
+    assert!(
+        line.contains("map SLOTS") && line.contains("`edge.ring_slots`"),
+        "{line}"
+    );
+    assert_eq!(program_on("edge0"), program);
+
+    detach(&edge.pin_dir).unwrap();
+    start(&larger);
+}
+
+#[test]
+fn another_abi_is_refused() {
+    let host = Host::new();
+    let edge = host.edge();
+    drop(start(&edge));
+    let mut map = array::<Control>(&edge, "CONTROL");
+    let control = map.get(&0, 0).unwrap();
+    map.set(
+        0,
+        Control {
+            abi: 999,
+            ..control
+        },
+        0,
+    )
+    .unwrap();
+    let line = refusal(&edge);
+    assert!(line.contains("ABI version 999 there"), "{line}");
+    assert!(program_on("edge0").is_some());
+}
+
+type Pin = fn(&Path) -> Result<(), PinError>;
+
+#[test]
+fn pins_of_the_wrong_kind_are_refused() {
+    let host = Host::new();
+    let edge = host.edge();
+    let maps = edge.pin_dir.join("maps");
+    let pin_rings = |path: &Path| Array::<_, Descriptor>::create(1024, 0).unwrap().pin(path);
+    let pin_services = |path: &Path| Array::<_, u32>::create(1024, 0).unwrap().pin(path);
+    let pin_addresses = |path: &Path| HashMap::<_, u32, u32>::create(1024, 0).unwrap().pin(path);
+    let cases: [(_, Pin, _); 3] = [
+        ("RINGS", pin_rings, "flags 0 there, 1024 wanted"),
+        ("SERVICES", pin_services, "type array there, hash wanted"),
+        ("ADDRESSES", pin_addresses, "key size 4 there, 16 wanted"),
+    ];
+    for (map, make, says) in cases {
+        fs::create_dir_all(&maps).unwrap();
+        make(&maps.join(map)).unwrap();
+        let line = refusal(&edge);
+        assert!(line.contains(map) && line.contains(says), "{line}");
+        fs::remove_file(maps.join(map)).unwrap();
+    }
+    assert_eq!(program_on("edge0"), None);
+    drop(start(&edge));
+    fs::remove_file(maps.join("PORTS")).unwrap();
+    fs::create_dir(maps.join("PORTS")).unwrap();
+    let line = refusal(&edge);
+    assert!(
+        line.contains("map PORTS") && line.contains("can not be opened"),
+        "{line}"
+    );
+    fs::remove_dir(maps.join("PORTS")).unwrap();
+    fs::rename(edge.pin_dir.join("program"), maps.join("PORTS")).unwrap();
+    let line = refusal(&edge);
+    assert!(
+        line.contains("map PORTS") && line.contains("array wanted"),
+        "{line}"
+    );
+    assert!(program_on("edge0").is_some());
+}
+
+#[test]
+fn detach_removes_everything_even_under_a_running_daemon() {
+    let host = Host::new();
+    let edge = host.edge();
+    let started = start(&edge);
+    let maps = map_ids(&edge).len();
+    let expected = Detached {
+        interface: Some("edge0".into()),
+        program: true,
+        maps,
+    };
+    assert_eq!(detach(&edge.pin_dir).unwrap(), expected);
+    assert_eq!(program_on("edge0"), None);
+    assert!(!edge.pin_dir.exists());
+    let nothing = detach(&edge.pin_dir).unwrap();
+    assert_eq!(nothing.to_string(), "nothing is attached or pinned");
+    drop(started);
+    assert!(!start(&edge).adopted);
+}
+
+#[test]
+fn detach_keeps_its_hands_off_other_file_systems() {
+    let host = Host::new();
+    let dir = host.dir.path().join("precious");
+    fs::create_dir_all(dir.join("maps")).unwrap();
+    fs::write(dir.join("maps/data"), "kept").unwrap();
+    let error = detach(&dir).unwrap_err().to_string();
+    assert!(error.contains("not on a BPF file system"), "{error}");
+    assert!(dir.join("maps/data").exists());
+}
+
+#[test]
+fn a_map_that_can_not_be_mapped_is_an_error_and_no_fault() {
+    let host = Host::new();
+    let edge = host.edge();
+    drop(start(&edge));
+    let rings = edge.pin_dir.join("maps/RINGS");
+    fs::remove_file(&rings).unwrap();
+    let map = Array::<_, Descriptor>::create(1024, 0).unwrap();
+    map.pin(&rings).unwrap();
+    let Err(error) = Kernel::open(&edge.pin_dir) else {
+        panic!("it opened");
+    };
+    let wanted = "map RINGS: no mmapable array of 8-byte elements";
+    assert_eq!(error.to_string(), wanted);
+}

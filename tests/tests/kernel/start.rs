@@ -1,0 +1,243 @@
+use std::{env, fs, os::unix::process::CommandExt as _, process::Command};
+
+use lb_common::Control;
+use lb_userspace::{
+    dataplane::{Kernel, Mode, StartError, Tables},
+    model::{Edge, XdpMode},
+};
+
+use crate::host::{
+    Host, array, edge_in, image, key, link_id, map_ids, program_on, refusal, run, show, start,
+};
+
+#[test]
+fn a_new_edge_is_attached_as_asked_with_empty_tables() {
+    let host = Host::new();
+    let edge = host.edge();
+    let started = start(&edge);
+    assert_eq!(started.mode, Mode::Native);
+    assert!(!started.adopted && started.warning.is_none());
+    assert!(program_on("edge0").is_some());
+    let tables = started.kernel.read_tables().unwrap();
+    assert_eq!(tables, Tables::new(started.kernel.capacity()));
+    assert_eq!(started.kernel.capacity().ring_slots, 4096);
+    let control = array::<Control>(&edge, "CONTROL").get(&0, 0).unwrap();
+    assert_eq!(control.abi, lb_common::ABI_VERSION);
+    assert_eq!(control.ring_key, key(1));
+    assert_ne!(control.flow_keys[0], control.flow_keys[1]);
+}
+
+#[test]
+fn the_program_outlives_the_daemon_and_is_adopted_without_a_gap() {
+    let host = Host::new();
+    let edge = host.edge();
+    let mut first = start(&edge);
+    let mut tables = first.kernel.read_tables().unwrap();
+    show(&mut first.kernel, &mut tables, &image(&[1, 2]));
+    first.kernel.heartbeat(77);
+    let (maps, link, program) = (map_ids(&edge), link_id(&edge), program_on("edge0"));
+    drop(first);
+    assert_eq!(program_on("edge0"), program);
+    let left = Kernel::open(&edge.pin_dir).unwrap();
+    assert_eq!(left.last_heartbeat(), 77);
+
+    let secrets = || {
+        array::<Control>(&edge, "CONTROL")
+            .get(&0, 0)
+            .unwrap()
+            .flow_keys
+    };
+    let secret = secrets();
+    let second = Kernel::start(&edge, key(2)).unwrap_or_else(|error| panic!("{error}"));
+    assert!(second.adopted);
+    assert_eq!(second.mode, Mode::Native);
+    assert_eq!((map_ids(&edge), link_id(&edge)), (maps, link));
+    assert_ne!(program_on("edge0"), program, "the new program took over");
+    assert_eq!(second.kernel.read_tables().unwrap(), tables);
+    assert_eq!(secrets(), secret);
+    let control = array::<Control>(&edge, "CONTROL").get(&0, 0).unwrap();
+    assert_eq!(control.ring_key, key(2));
+}
+
+#[test]
+fn the_packet_log_is_switched_by_a_restart() {
+    let host = Host::new();
+    let edge = host.edge();
+    drop(start(&edge));
+    let started = start(&Edge {
+        packet_log: true,
+        ..edge
+    });
+    assert!(started.adopted);
+    assert!(started.object.map("AYA_LOGS").is_some());
+}
+
+#[test]
+fn a_link_on_another_interface_is_refused_and_one_whose_interface_is_gone_is_not() {
+    let host = Host::new();
+    let edge = host.edge();
+    let mut started = start(&edge);
+    let mut tables = started.kernel.read_tables().unwrap();
+    show(&mut started.kernel, &mut tables, &image(&[1]));
+    drop(started);
+    let moved = Edge {
+        interface: "peer0".into(),
+        ..edge
+    };
+    let line = refusal(&moved);
+    assert!(line.contains("attached to edge0, not to peer0"), "{line}");
+    assert!(program_on("edge0").is_some() && program_on("peer0").is_none());
+
+    run("ip link del edge0");
+    run("ip link add edge0 type veth peer name peer0");
+    let started = start(&moved);
+    assert!(!started.adopted);
+    assert!(program_on("peer0").is_some());
+    assert_eq!(
+        started.kernel.read_tables().unwrap(),
+        tables,
+        "the tables stay"
+    );
+}
+
+#[test]
+fn where_native_xdp_is_missing_the_mend_is_named_and_auto_falls_back() {
+    let host = Host::new();
+    let mut edge = Edge {
+        interface: "lo".into(),
+        ..host.edge()
+    };
+    let line = refusal(&edge);
+    assert!(line.contains("lo takes no native XDP program"), "{line}");
+    assert!(line.contains("`edge.xdp_mode = \"generic\"`"), "{line}");
+    assert!(!edge.pin_dir.exists(), "nothing is left behind");
+
+    edge.xdp_mode = XdpMode::Auto;
+    let started = start(&edge);
+    assert_eq!(started.mode, Mode::Generic);
+    let warning = started.warning.unwrap();
+    assert!(
+        warning.contains("generic") && warning.contains("lo takes no native"),
+        "{warning}"
+    );
+    drop(started.lock);
+
+    edge.xdp_mode = XdpMode::Native;
+    let line = refusal(&edge);
+    assert!(line.contains("attached to lo in generic mode"), "{line}");
+    edge.xdp_mode = XdpMode::Auto;
+    let again = start(&edge);
+    assert_eq!((again.adopted, again.mode), (true, Mode::Generic));
+}
+
+#[test]
+fn an_mtu_that_native_xdp_does_not_take_is_refused_with_the_kernels_reason() {
+    let host = Host::new();
+    let mut edge = host.edge();
+    run("ip link set peer0 mtu 9000");
+    let line = refusal(&edge);
+    assert!(line.contains("edge0 takes no native XDP program"), "{line}");
+    assert!(line.contains("MTU"), "{line}");
+    edge.xdp_mode = XdpMode::Auto;
+    assert_eq!(start(&edge).mode, Mode::Generic);
+}
+
+#[test]
+fn a_foreign_program_is_not_replaced() {
+    let host = Host::new();
+    let first = start(&host.edge());
+    let program = program_on("edge0").unwrap();
+    let mut other = Edge {
+        name: "fra-2".parse().unwrap(),
+        pin_dir: host.bpf().join("waggle/fra-2"),
+        ..host.edge()
+    };
+    for mode in [XdpMode::Native, XdpMode::Generic, XdpMode::Auto] {
+        other.xdp_mode = mode;
+        let line = refusal(&other);
+        assert!(
+            line.contains(&format!("another XDP program (id {program})")),
+            "{line}"
+        );
+        assert!(line.contains("ip link set dev edge0 xdp off"), "{line}");
+    }
+    assert_eq!(program_on("edge0"), Some(program));
+    assert!(!other.pin_dir.exists() && first.kernel.read_tables().is_ok());
+}
+
+#[test]
+fn a_second_daemon_is_refused() {
+    let host = Host::new();
+    let edge = host.edge();
+    let first = start(&edge);
+    let line = refusal(&edge);
+    let pid = std::process::id();
+    assert_eq!(
+        line,
+        format!("another waggle daemon runs edge `fra-1` (pid {pid})")
+    );
+    drop(first);
+    start(&edge);
+}
+
+#[test]
+fn the_environment_is_checked_in_plain_words() {
+    let host = Host::new();
+    let edge = host.edge();
+    let line = refusal(&Edge {
+        interface: "eth77".into(),
+        ..edge.clone()
+    });
+    assert!(line.contains("no interface `eth77`"), "{line}");
+    let line = refusal(&Edge {
+        pin_dir: host.dir.path().join("plain"),
+        ..edge.clone()
+    });
+    assert!(line.contains("`mount -t bpf bpf /sys/fs/bpf`"), "{line}");
+    let line = refusal(&Edge {
+        pin_dir: host.bpf().join("fra.1"),
+        ..edge
+    });
+    assert!(line.contains("no dots"), "{line}");
+}
+
+#[test]
+fn an_unreachable_state_directory_is_an_error_and_no_panic() {
+    let host = Host::new();
+    fs::write(host.dir.path().join("state"), "a file").unwrap();
+    let line = refusal(&host.edge());
+    assert!(line.contains("lock ") && line.contains("state"), "{line}");
+    assert!(matches!(
+        Kernel::start(&host.edge(), key(1)),
+        Err(StartError::Lock(_))
+    ));
+    assert!(Kernel::open(&host.edge().pin_dir).is_err());
+}
+
+#[test]
+fn without_privileges_the_capabilities_are_named() {
+    const CHILD: &str = "WAGGLE_TEST_UNPRIVILEGED";
+    if env::var_os(CHILD).is_some() {
+        let dir = tempfile::tempdir().unwrap();
+        println!("{}", refusal(&edge_in(dir.path())));
+        return;
+    }
+    // The directory of the test binary may be closed to others.
+    let dir = tempfile::tempdir().unwrap();
+    let copy = dir.path().join("test");
+    let binary = env::current_exe().unwrap();
+    run(&format!("cp {} {}", binary.display(), copy.display()));
+    run(&format!("chmod 755 {}", dir.path().display()));
+    let mut command = Command::new(copy);
+    command.args([
+        "--exact",
+        "--nocapture",
+        "start::without_privileges_the_capabilities_are_named",
+    ]);
+    let output = command.env(CHILD, "1").uid(65534).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        text.contains("CAP_BPF, CAP_NET_ADMIN, CAP_PERFMON"),
+        "{text}"
+    );
+}
