@@ -37,7 +37,8 @@ pub(super) fn install(packages: &[&str]) -> Vec<Failure> {
         println!("install  {package}");
     }
     // The lists may be old or not there at all. A source that is down need not be the one that counts.
-    let updated = shell::succeed_silently(apt_get().arg("update"));
+    let update = ["update", "-o", "APT::Update::Error-Mode=any"];
+    let updated = shell::succeed_silently(apt_get().args(update));
     let (known, unknown): (Vec<_>, Vec<_>) = packages.iter().partition(|package| is_known(package));
     let mut failures = fail(
         &unknown,
