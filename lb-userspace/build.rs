@@ -29,7 +29,7 @@ fn main() -> anyhow::Result<()> {
         .env("RUSTC_BOOTSTRAP", "1")
         .env(
             "CARGO_ENCODED_RUSTFLAGS",
-            "-Cdebuginfo=2\x1f-Clink-arg=--btf",
+            "-Ctarget-cpu=v3\x1f-Cdebuginfo=2\x1f-Clink-arg=--btf",
         )
         .env_remove("RUSTC")
         .env_remove("RUSTC_WORKSPACE_WRAPPER")

@@ -30,8 +30,8 @@ impl<'p> Cursor<'p> {
     pub fn take<T: Header>(&mut self) -> Option<&'p mut T> {
         let start = self.position;
         self.skip(size_of::<T>())?;
-        // SAFETY: in bounds; a header has alignment 1 and accepts any bytes; and since the cursor never
-        // goes back, nothing else refers to them.
+        // SAFETY: in bounds; a header has alignment 1 and accepts any bytes; and since the cursor
+        // never goes back, nothing else refers to them.
         Some(unsafe { &mut *start.cast() })
     }
 

@@ -27,10 +27,10 @@ pub fn is_live(entry: Entry, now: u32, idle: &IdleTicks) -> bool {
 /// Whether a packet of `flow` to `service` may follow a live entry of its flow to `target`.
 ///
 /// # Errors
-/// - [`FlowEvent::Foreign`]: the target serves another group, so the entry is another flow's or the id
-///   went to another target.
-/// - [`FlowEvent::Left`]: the target was flushed, or takes no new flow and this packet opens one, or
-///   is dead and UDP has no connection to lose.
+/// - [`FlowEvent::Foreign`]: the target serves another group, so the entry is another flow's or
+///   the id went to another target.
+/// - [`FlowEvent::Left`]: the target was flushed, or takes no new flow and this packet opens one,
+///   or is dead and UDP has no connection to lose.
 #[inline(always)]
 pub fn may_follow(
     entry: Entry,
@@ -52,8 +52,8 @@ pub fn may_follow(
 
 /// The state of a flow without an entry after its first packet here.
 ///
-/// A packet from the middle of a connection does not make it established: one packet proves nothing,
-/// and established entries are the last to give way.
+/// A packet from the middle of a connection does not make it established: one packet proves
+/// nothing, and established entries are the last to give way.
 #[inline(always)]
 pub fn first_state(flow: &Flow) -> FlowState {
     match flow.signal {

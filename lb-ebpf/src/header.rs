@@ -8,8 +8,8 @@ use network_types::{ip::Ipv4Hdr, tcp::TcpHdr};
 /// The type has alignment 1 and no padding, and every sequence of bytes is a value of it.
 pub unsafe trait Header {}
 
-/// An Ethernet header without tags. `network_types::eth::EthHdr` has alignment 2, which a packet does not
-/// promise.
+/// An Ethernet header without tags. `network_types::eth::EthHdr` has alignment 2, which a packet
+/// does not promise.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Ethernet {

@@ -1,7 +1,7 @@
 //! The flow table: which target a flow went to before.
 
 use aya_ebpf::helpers::generated::bpf_ktime_get_coarse_ns;
-use lb_common::{Control, Entry, FlowEvent, Service, Target, WAYS, tick};
+use lb_common::{Entry, FLOW_PASSES, FlowEvent, HashKey, Service, Target, tick};
 use lb_ebpf::{
     entry,
     parse::{Flow, Signal},
@@ -31,23 +31,23 @@ impl Place {
     pub(super) fn of(
         flow: &Flow,
         service: &Service,
-        control: &Control,
+        keys: &[HashKey; FLOW_PASSES],
         bytes: u64,
     ) -> Option<Self> {
-        let [first, second] = control.flow_keys.each_ref().map(|key| flow.tuple.hash(key));
+        let [first, second] = keys.each_ref().map(|key| flow.tuple.hash(key));
         let ways = Ways::of_bucket(first & FLOW_MASK.load())?;
         let fingerprint = Entry::name(first, second, 0);
         let now = now();
-        let way = (0..WAYS).find(|way| Entry::same_flow(ways.name(*way), fingerprint));
-        let followed = match way {
-            Some(way) => follow(ways.entry(way), now, flow, service),
+        let found = ways.find(fingerprint);
+        let followed = match found {
+            Some((_, entry)) => follow(entry, now, flow, service),
             None => Err(FlowEvent::Miss),
         };
         count::event(followed.err().unwrap_or(FlowEvent::Hit), bytes);
         Some(Self {
             ways,
             fingerprint,
-            way,
+            way: found.map(|(way, _)| way),
             followed: followed.ok(),
             now,
         })
@@ -120,7 +120,8 @@ fn follow(
     Ok((entry, target))
 }
 
-/// The present tick. The coarse clock costs a seventh of the exact one, and userspace can read it too.
+/// The present tick. The coarse clock costs a seventh of the exact one, and userspace can read it
+/// too.
 #[inline(always)]
 fn now() -> u32 {
     // SAFETY: the helper takes nothing and always succeeds.

@@ -6,27 +6,35 @@ use aya_log_ebpf::debug;
 use lb_common::{Address, Verdict};
 use lb_ebpf::parse::Flow;
 
-use super::{packet::Packet, settings::PACKET_LOG};
+use super::settings::PACKET_LOG;
 
 /// Logs what became of a packet of a service, if the log is on. `target` is 0 if it was not sent.
 #[inline(always)]
-pub(super) fn packet(packet: &Packet<'_>, flow: &Flow, verdict: Verdict, target: u16) {
+pub(super) fn packet(flow: &Flow, verdict: Verdict, target: u16) {
     if PACKET_LOG.load() != 0 {
-        write(packet, flow, verdict, target);
+        let ports = [flow.tuple.client_port, flow.tuple.service_port].map(u16::from_be_bytes);
+        let [client, service] = [flow.tuple.client, flow.tuple.service].map(v4);
+        write(client, service, ports, (verdict, target));
     }
 }
 
-/// On a stack frame of its own.
+/// On a stack frame of its own, with no more arguments than the five registers that there are. It
+/// takes no reference to the flow, or every packet's flow would be put into memory.
 #[inline(never)]
-fn write(packet: &Packet<'_>, flow: &Flow, verdict: Verdict, target: u16) {
+fn write(
+    client: Ipv4Addr,
+    service: Ipv4Addr,
+    [client_port, service_port]: [u16; 2],
+    (verdict, target): (Verdict, u16),
+) {
     debug!(
-        packet.context,
+        (), // a context that the macro does not use
         "{}: {:i}:{} -> {:i}:{}, target {}",
         verdict.label(),
-        v4(flow.tuple.client),
-        u16::from_be_bytes(flow.tuple.client_port),
-        v4(flow.tuple.service),
-        u16::from_be_bytes(flow.tuple.service_port),
+        client,
+        client_port,
+        service,
+        service_port,
         target
     );
 }

@@ -27,7 +27,7 @@ fn waggle(context: XdpContext) -> u32 {
             Some(service) => serve(&mut packet, &flow, &service),
             None => Verdict::NotOurs,
         },
-        Err(Skip::Fragment { destination }) if tables::has_service(&destination) => {
+        Err(Skip::Fragment { destination }) if tables::has_service(destination) => {
             Verdict::FragmentUnsupported
         }
         Err(_) => Verdict::NotOurs,
@@ -48,18 +48,18 @@ fn serve(packet: &mut Packet<'_>, flow: &Flow, service: &Service) -> Verdict {
         }
         Err(verdict) => verdict,
     };
-    log::packet(packet, flow, verdict, sent.unwrap_or(0));
+    log::packet(flow, verdict, sent.unwrap_or(0));
     verdict
 }
 
 /// Writes the packet for its target, and returns the target's id.
 #[inline(always)]
 fn send(packet: &mut Packet<'_>, flow: &Flow, service: &Service) -> Result<u16, Verdict> {
-    let control = tables::control().ok_or(Verdict::NoTarget)?;
-    let place = Place::of(flow, service, control, packet.length()).ok_or(Verdict::NoTarget)?;
+    let keys = tables::keys().ok_or(Verdict::NoTarget)?;
+    let place = Place::of(flow, service, keys.flows, packet.length()).ok_or(Verdict::NoTarget)?;
     let (id, target) = match place.target() {
         Some(known) => known,
-        None => rings::choose(&flow.tuple, service, &control.ring_key)?,
+        None => rings::choose(&flow.tuple, service, keys.ring)?,
     };
     forward::write(&mut packet.cursor(), flow.ip_length, &target)?;
     place.remember(id, flow, packet.length());

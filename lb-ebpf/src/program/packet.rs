@@ -7,7 +7,7 @@ use lb_ebpf::cursor::Cursor;
 
 /// A packet in the driver's buffer.
 pub(super) struct Packet<'c> {
-    pub(super) context: &'c XdpContext,
+    context: &'c XdpContext,
 }
 
 impl<'c> Packet<'c> {

@@ -1,6 +1,6 @@
 //! Which service a packet is addressed to.
 
-use lb_common::{Service, ServiceKey, Tuple, port_bit};
+use lb_common::{Service, Tuple, port_bit};
 
 use super::tables;
 
@@ -11,9 +11,5 @@ pub(super) fn find(tuple: &Tuple) -> Option<Service> {
     if tables::port_bits(port) & port_bit(tuple.protocol) == 0 {
         return None;
     }
-    tables::service(&ServiceKey::new(
-        tuple.service,
-        tuple.service_port,
-        tuple.protocol,
-    ))
+    tables::service(tuple)
 }

@@ -7,21 +7,43 @@ use core::{mem, ptr};
 
 use aya_ebpf::maps::PerCpuArray;
 use lb_common::{
-    Address, Bucket, CHUNK, Control, Counter, Descriptor, Entry, Service, ServiceKey, Target, WAYS,
+    Address, Bucket, CHUNK, Counter, Descriptor, Entry, FLOW_PASSES, HashKey, Service, ServiceKey,
+    Target, Tuple, WAYS,
 };
 use lb_ebpf::budget::Budget;
+use zerocopy::transmute_ref;
 
 use super::maps;
 
-/// The control element. Its keys are written before the program runs and never again.
-#[inline(always)]
-pub(super) fn control() -> Option<&'static Control> {
-    maps::CONTROL.get(0)
+/// The keys of the hashes.
+pub(super) struct Keys {
+    pub(super) ring: &'static HashKey,
+    pub(super) flows: &'static [HashKey; FLOW_PASSES],
 }
 
-/// The service of a key.
+/// The keys from the control element.
 #[inline(always)]
-pub(super) fn service(key: &ServiceKey) -> Option<Service> {
+pub(super) fn keys() -> Option<Keys> {
+    let control = maps::CONTROL.get_ptr(0)?;
+    // SAFETY: the keys are written before the program runs and never again, unlike what stands
+    // beside them.
+    unsafe {
+        Some(Keys {
+            ring: &(*control).ring_key,
+            flows: &(*control).flow_keys,
+        })
+    }
+}
+
+/// The service that packets of a flow are addressed to.
+#[inline(always)]
+pub(super) fn service(tuple: &Tuple) -> Option<Service> {
+    // In words: the compiler writes a key of alignment 1 byte by byte.
+    let [a, b, c, d] = tuple.service.words().map(u32::to_be);
+    let [high, low] = tuple.service_port;
+    let last = u32::from_ne_bytes([high, low, tuple.protocol.0, 0]);
+    let words = [a, b, c, d, last];
+    let key: &ServiceKey = transmute_ref!(&words);
     // SAFETY: the element is copied at once. The kernel may give an element that is removed in this
     // moment to another key: then a packet takes the way of that service, as long as the copy took.
     unsafe { maps::SERVICES.get(key) }.copied()
@@ -38,7 +60,7 @@ pub(super) fn port_bits(port: u16) -> u64 {
 
 /// Whether an address has a service.
 #[inline(always)]
-pub(super) fn has_service(address: &Address) -> bool {
+pub(super) fn has_service(address: Address) -> bool {
     maps::ADDRESSES.get_ptr(address).is_some()
 }
 
@@ -75,7 +97,8 @@ pub(super) fn target(id: u16) -> Option<Target> {
 #[inline(always)]
 pub(super) fn add(counters: &PerCpuArray<Counter>, index: u32, bytes: u64) {
     if let Some(counter) = counters.get_ptr_mut(index) {
-        // SAFETY: only this CPU writes it, and the program is not interrupted by itself.
+        // SAFETY: only this CPU writes it, and XDP runs there with softirqs off, never within
+        // itself.
         let counter = unsafe { &mut *counter };
         counter.packets += 1;
         counter.bytes += bytes;
@@ -95,8 +118,8 @@ pub(super) fn budget() -> Option<&'static mut Budget> {
 ///
 /// A word is written whole, so an entry's name always carries the target of its own fingerprint;
 /// but its two words may come from two writers. Then an entry has the age and state of another:
-/// it is given up, or kept, too early or too late. Its packets still go to the target of its name, and
-/// only if that target is of the service's group.
+/// it is given up, or kept, too early or too late. Its packets still go to the target of its
+/// name, and only if that target is of the service's group.
 #[derive(Clone, Copy)]
 pub(super) struct Ways(*mut Entry);
 
@@ -108,11 +131,16 @@ impl Ways {
         Some(Self(bucket.cast()))
     }
 
-    /// The name in a way, alone.
+    /// The entry with this fingerprint, and its way.
+    ///
+    /// Its name is read once: if it were read again, another flow's could stand there by then.
     #[inline(always)]
-    pub(super) fn name(self, way: usize) -> u64 {
-        // SAFETY: the remainder is inside the bucket, whose words are aligned and never freed.
-        unsafe { ptr::read_volatile(&raw const (*self.way(way)).name) }
+    pub(super) fn find(self, fingerprint: u64) -> Option<(usize, Entry)> {
+        (0..WAYS).find_map(|way| {
+            let name = self.name(way);
+            let entry = |life| (way, Entry { name, life });
+            Entry::same_flow(name, fingerprint).then(|| entry(self.life(way)))
+        })
     }
 
     /// The entry in a way.
@@ -120,24 +148,36 @@ impl Ways {
     pub(super) fn entry(self, way: usize) -> Entry {
         Entry {
             name: self.name(way),
-            // SAFETY: as for the name.
-            life: unsafe { ptr::read_volatile(&raw const (*self.way(way)).life) },
+            life: self.life(way),
         }
     }
 
     /// Changes the age and state of the entry in a way.
     #[inline(always)]
     pub(super) fn set_life(self, way: usize, life: u64) {
-        // SAFETY: as for the name.
+        // SAFETY: as for reading the name.
         unsafe { ptr::write_volatile(&raw mut (*self.way(way)).life, life) }
     }
 
-    /// Puts an entry into a way: its life first, so that a new name does not meet a life that is over.
+    /// Puts an entry into a way: its life first, lest its name meets a life that is over.
     #[inline(always)]
     pub(super) fn set(self, way: usize, entry: Entry) {
         self.set_life(way, entry.life);
         // SAFETY: as for reading it.
         unsafe { ptr::write_volatile(&raw mut (*self.way(way)).name, entry.name) }
+    }
+
+    #[inline(always)]
+    fn name(self, way: usize) -> u64 {
+        // SAFETY: the remainder in `way` is inside the bucket, whose words are aligned and never
+        // freed.
+        unsafe { ptr::read_volatile(&raw const (*self.way(way)).name) }
+    }
+
+    #[inline(always)]
+    fn life(self, way: usize) -> u64 {
+        // SAFETY: as for the name.
+        unsafe { ptr::read_volatile(&raw const (*self.way(way)).life) }
     }
 
     #[inline(always)]
