@@ -323,7 +323,7 @@ impl Daemon {
     }
 
     fn status(&self) -> anyhow::Result<Status> {
-        let totals = self.kernel.totals(&self.tables)?;
+        let totals = self.kernel.counters(&self.tables)?;
         let named = self.kernel.named(tick(nanoseconds(monotonic())));
         let mut view = self.engine.view();
         for group in &mut view.groups {

@@ -4,7 +4,7 @@
 #[path = "demo/load.rs"]
 mod load;
 
-use std::{process::ExitCode, thread, time::Duration};
+use std::{process::ExitCode, time::Duration};
 
 use lb_tests::lab::{
     DEADLINE, Daemon, Lab, SERVICE, ServerProcess, Settings, Topology, client::Connection,

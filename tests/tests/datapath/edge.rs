@@ -9,7 +9,7 @@ use lb_common::{
     ABI_VERSION, Bucket, CHUNK, Chunk, Control, Counter, Descriptor, Entry, FlowEvent, ForwardMode,
     HashKey, Service, ServiceKey, Target, TargetState, Verdict, port_bit,
 };
-use lb_userspace::dataplane::OBJECT;
+use lb_userspace::dataplane::object::OBJECT;
 use nix::time::{ClockId, clock_gettime};
 
 use crate::packet::{self, Packet};

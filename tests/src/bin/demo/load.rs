@@ -14,12 +14,12 @@ use std::{
 use lb_tests::lab::{Namespace, SERVICE, client::Connection};
 
 /// What the load connects to.
-pub const WEB: SocketAddrV4 = SocketAddrV4::new(SERVICE, 80);
+pub(crate) const WEB: SocketAddrV4 = SocketAddrV4::new(SERVICE, 80);
 
 const CLIENTS: usize = 4;
 
 /// Clients that connect, ask once, and connect again.
-pub struct Load {
+pub(crate) struct Load {
     ended: Arc<AtomicBool>,
     record: Arc<Mutex<Record>>,
     clients: Vec<JoinHandle<()>>,
@@ -27,11 +27,11 @@ pub struct Load {
 
 /// For each request when it began and who answered; none for a failure.
 #[derive(Clone, Debug, Default)]
-pub struct Record(Vec<(Instant, Option<String>)>);
+pub(crate) struct Record(Vec<(Instant, Option<String>)>);
 
 impl Load {
     /// Starts it.
-    pub fn start(client: &Namespace) -> Self {
+    pub(crate) fn start(client: &Namespace) -> Self {
         let ended = Arc::new(AtomicBool::new(false));
         let record = Arc::new(Mutex::new(Record::default()));
         let clients = client.enter(|| {
@@ -49,12 +49,12 @@ impl Load {
     }
 
     /// Lets it go on for a time.
-    pub fn run_for(&self, time: Duration) {
+    pub(crate) fn run_for(&self, time: Duration) {
         thread::sleep(time);
     }
 
     /// Ends it.
-    pub fn stop(self) -> Record {
+    pub(crate) fn stop(self) -> Record {
         self.ended.store(true, Ordering::Relaxed);
         for client in self.clients {
             let _panicked = client.join();
@@ -84,12 +84,12 @@ fn ask_until(ended: &AtomicBool, record: &Mutex<Record>) {
 
 impl Record {
     /// Requests that were answered.
-    pub fn answers(&self) -> usize {
+    pub(crate) fn answers(&self) -> usize {
         self.0.len() - self.failures()
     }
 
     /// Requests that were not.
-    pub fn failures(&self) -> usize {
+    pub(crate) fn failures(&self) -> usize {
         self.0
             .iter()
             .filter(|(_, backend)| backend.is_none())
@@ -97,7 +97,7 @@ impl Record {
     }
 
     /// When the last request that failed began.
-    pub fn last_failure(&self) -> Option<Instant> {
+    pub(crate) fn last_failure(&self) -> Option<Instant> {
         self.0
             .iter()
             .filter(|(_, backend)| backend.is_none())
@@ -106,7 +106,7 @@ impl Record {
     }
 
     /// When the first request that `name` answered began.
-    pub fn first_answer(&self, name: &str) -> Option<Instant> {
+    pub(crate) fn first_answer(&self, name: &str) -> Option<Instant> {
         let by_name = self
             .0
             .iter()
@@ -115,7 +115,7 @@ impl Record {
     }
 
     /// The requests that began after `time`.
-    pub fn after(&self, time: Instant) -> Self {
+    pub(crate) fn after(&self, time: Instant) -> Self {
         Self(
             self.0
                 .iter()
@@ -126,7 +126,7 @@ impl Record {
     }
 
     /// Who answered.
-    pub fn backends(&self) -> Vec<&str> {
+    pub(crate) fn backends(&self) -> Vec<&str> {
         let names: BTreeSet<_> = self
             .0
             .iter()
@@ -138,6 +138,6 @@ impl Record {
 
 /// The time.
 #[expect(clippy::disallowed_methods, reason = "the demo measures real time")]
-pub fn now() -> Instant {
+pub(crate) fn now() -> Instant {
     Instant::now()
 }
