@@ -300,9 +300,6 @@ mod tests {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         };
-        for file in UNSAFE {
-            write(file, "unsafe fn f() {}");
-        }
         for path in ACTS {
             let is_file = path.ends_with(".rs");
             let file = if is_file {
@@ -311,6 +308,9 @@ mod tests {
                 format!("{path}/mod.rs")
             };
             write(&file, "use std::fs;");
+        }
+        for file in UNSAFE {
+            write(file, "unsafe fn f() {}");
         }
         write("target/debug/build/out.rs", "unsafe fn f() {}");
         check(root.path()).unwrap();
