@@ -15,6 +15,8 @@ use crate::{
 pub(super) struct Arguments {
     #[command(subcommand)]
     verb: Verb,
+    #[command(flatten)]
+    daemon: Daemon,
 }
 
 #[derive(Debug, Subcommand)]
@@ -31,8 +33,6 @@ enum Verb {
 struct Which {
     /// The backend.
     name: Name,
-    #[command(flatten)]
-    daemon: Daemon,
 }
 
 impl Arguments {
@@ -46,7 +46,7 @@ impl Arguments {
             target: Target::Backend(which.name.clone()),
             change: Override::Admin(admin),
         };
-        match which.daemon.ask(&Request::Admin(change))? {
+        match self.daemon.ask(&Request::Admin(change))? {
             Reply::Done => Ok(format!("backend {} {}\n", which.name, done(admin))),
             other => Err(unexpected(&other)),
         }

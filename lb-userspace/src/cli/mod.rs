@@ -64,10 +64,10 @@ impl Cli {
 #[derive(Args, Debug)]
 struct Daemon {
     /// Name of the edge, where several run on this host.
-    #[arg(long, value_name = "NAME", conflicts_with = "control")]
+    #[arg(long, global = true, value_name = "NAME", conflicts_with = "control")]
     edge: Option<String>,
     /// Path of the daemon's control socket, where the configuration sets one.
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, global = true, value_name = "PATH")]
     control: Option<PathBuf>,
 }
 

@@ -8,12 +8,12 @@ use std::{
 use lb_tests::lab::{DEADLINE, Daemon, Lab, SERVICE, Settings, Topology, wait_until};
 use serde_json::Value;
 
-pub const PORT: u16 = 80;
-pub const WEB: SocketAddrV4 = SocketAddrV4::new(SERVICE, PORT);
+pub(super) const PORT: u16 = 80;
+pub(super) const WEB: SocketAddrV4 = SocketAddrV4::new(SERVICE, PORT);
 
 /// Tables for a service `web` over backends with these weights, probed five times a second. All
 /// latencies of the lab are within the window.
-pub fn tables(weights: &[u16]) -> String {
+pub(super) fn tables(weights: &[u16]) -> String {
     let mut text = String::new();
     let mut members = Vec::new();
     for (index, weight) in weights.iter().enumerate() {
@@ -36,7 +36,7 @@ pub fn tables(weights: &[u16]) -> String {
 }
 
 /// A lab with as many backends as there are weights.
-pub fn lab(backends: u8) -> Lab {
+pub(super) fn lab(backends: u8) -> Lab {
     Lab::new(Topology {
         backends,
         ..Topology::default()
@@ -44,7 +44,7 @@ pub fn lab(backends: u8) -> Lab {
 }
 
 /// The daemon on the lab's edge, with the tables for `weights`.
-pub fn start<'lab>(lab: &'lab Lab, weights: &[u16]) -> Daemon<'lab> {
+pub(super) fn start<'lab>(lab: &'lab Lab, weights: &[u16]) -> Daemon<'lab> {
     Daemon::start(
         lab.edge(),
         Settings {
@@ -56,7 +56,7 @@ pub fn start<'lab>(lab: &'lab Lab, weights: &[u16]) -> Daemon<'lab> {
 
 /// The daemon's status.
 #[track_caller]
-pub fn status(daemon: &Daemon<'_>) -> Value {
+pub(super) fn status(daemon: &Daemon<'_>) -> Value {
     let outcome = daemon.waggle(&["status", "--format", "json"]);
     assert!(outcome.ok(), "{outcome:?}");
     serde_json::from_str(&outcome.stdout).expect("status prints JSON")
@@ -64,7 +64,7 @@ pub fn status(daemon: &Daemon<'_>) -> Value {
 
 /// One member of group `web`.
 #[track_caller]
-pub fn member(daemon: &Daemon<'_>, backend: &str) -> Value {
+pub(super) fn member(daemon: &Daemon<'_>, backend: &str) -> Value {
     let status = status(daemon);
     let members = status["groups"][0]["members"]
         .as_array()
@@ -78,7 +78,7 @@ pub fn member(daemon: &Daemon<'_>, backend: &str) -> Value {
 
 /// Waits until the service is served and every backend has this health; returns how long it took.
 #[track_caller]
-pub fn wait_health(daemon: &Daemon<'_>, health: &[(&str, &str)]) -> Duration {
+pub(super) fn wait_health(daemon: &Daemon<'_>, health: &[(&str, &str)]) -> Duration {
     let begin = now();
     wait_until(
         DEADLINE,
@@ -95,13 +95,13 @@ pub fn wait_health(daemon: &Daemon<'_>, health: &[(&str, &str)]) -> Duration {
 
 /// Waits until every one of `count` backends is up and served.
 #[track_caller]
-pub fn wait_all_up(daemon: &Daemon<'_>, count: usize) {
+pub(super) fn wait_all_up(daemon: &Daemon<'_>, count: usize) {
     let names: Vec<_> = (1..=count).map(|n| format!("backend-{n}")).collect();
     let all: Vec<_> = names.iter().map(|name| (name.as_str(), "up")).collect();
     wait_health(daemon, &all);
 }
 
 #[expect(clippy::disallowed_methods, reason = "tests measure real time")]
-pub fn now() -> Instant {
+pub(super) fn now() -> Instant {
     Instant::now()
 }

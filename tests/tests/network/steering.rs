@@ -10,7 +10,12 @@ fn ten_thousand_connections_are_split_3_to_7_within_2_points() {
     wait_all_up(&daemon, 2);
 
     let tally = connect_many(lab.client(), WEB, 10_000);
-    assert!(tally.errors.is_empty(), "{:?}", tally.errors);
+    assert!(
+        tally.errors.is_empty(),
+        "{:?}\n{}",
+        tally.errors,
+        daemon.log()
+    );
     let share = tally.share("backend-1");
     assert!((share - 0.3).abs() < 0.02, "backend-1 got {share}");
 
