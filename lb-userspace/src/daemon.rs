@@ -48,10 +48,7 @@ const COLLECT_EVERY: u32 = 10;
 ///
 /// It could not start: each reason with its mend.
 pub async fn run(path: &Path) -> anyhow::Result<()> {
-    let checked = config::load(path)?;
-    for warning in config::warnings_of_this_host(&checked.model) {
-        tracing::warn!("{warning}");
-    }
+    let checked = config::load_here(path)?;
     for warning in &checked.warnings {
         tracing::warn!("{warning}");
     }
@@ -171,10 +168,7 @@ impl Daemon {
                 Some((address, way)) = inputs.ways.recv() => self.event(Event::Way(address, way)),
                 Some(question) = inputs.questions.recv() => self.answer(question),
                 _ = turn.tick() => self.turn(),
-                _ = inputs.hangup.recv() => match self.reload(None) {
-                    Ok(Reloaded { changes, .. }) => tracing::info!(?changes, "Reloaded."),
-                    Err(error) => tracing::error!("Not reloaded, nothing changed: {error:#}"),
-                },
+                _ = inputs.hangup.recv() => self.hang_up(),
                 _ = inputs.terminate.recv() => return,
                 _ = inputs.interrupt.recv() => return,
             }
@@ -295,10 +289,22 @@ impl Daemon {
         let _client_is_gone = reply.send(answer);
     }
 
+    fn hang_up(&mut self) {
+        match self.reload(None) {
+            Ok(Reloaded { changes, warnings }) => {
+                for warning in warnings {
+                    tracing::warn!("{warning}");
+                }
+                tracing::info!(?changes, "Reloaded.");
+            }
+            Err(error) => tracing::error!("Not reloaded, nothing changed: {error:#}"),
+        }
+    }
+
     /// Takes a configuration up whole or not at all: it is tried on a copy first.
     fn reload(&mut self, path: Option<PathBuf>) -> anyhow::Result<Reloaded> {
         let path = path.unwrap_or_else(|| self.config.clone());
-        let checked = config::load(&path)?;
+        let checked = config::load_here(&path)?;
         let old = self.engine.model();
         let fixed = needs_restart(old, &checked.model);
         anyhow::ensure!(

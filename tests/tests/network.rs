@@ -2,11 +2,21 @@
 
 mod network {
     mod admin;
-
+    mod all_down;
     mod control;
+    mod edges;
     mod failover;
+    mod fragments;
+    mod host_stack;
+    mod log;
+    mod neighbours;
+    mod privileges;
+    mod raw;
     mod refusals;
+    mod reload;
     mod restart;
     mod rig;
+    mod state;
     mod steering;
+    mod unreachable;
 }

@@ -18,15 +18,22 @@ pub(super) struct Arguments {
     config: PathBuf,
 }
 
+/// What the packet program logs, by the name of its binary.
+const PACKET_LOG: &str = "waggle_xdp=debug";
+
 impl Arguments {
     pub(super) fn run(self) -> anyhow::Result<String> {
         let filter = EnvFilter::builder()
             .with_env_var("WAGGLE_LOG")
             .with_default_directive(tracing::Level::INFO.into())
-            .from_env_lossy();
+            .from_env_lossy()
+            // Whether there is a packet log is a setting; where it is off, nothing comes of this.
+            .add_directive(PACKET_LOG.parse()?);
         tracing_subscriber::fmt()
             .with_env_filter(filter)
             .with_writer(std::io::stderr)
+            // It would panic where standard error itself is what can not be written.
+            .log_internal_errors(false)
             .with_ansi(std::io::stderr().is_terminal())
             .with_target(false)
             .init();

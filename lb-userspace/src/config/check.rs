@@ -9,12 +9,10 @@ use super::{
     summary::summary,
 };
 use crate::{
+    dataplane::Capacity,
     model::{Backend, Group, Model, Name, Service},
     table::group_id,
 };
-
-/// Ids of targets, 0 not among them.
-const MOST_TARGETS: usize = 0xffff;
 
 /// Reads a whole configuration file.
 pub(super) fn file(root: &mut Table<'_>) -> Option<Checked> {
@@ -110,13 +108,33 @@ fn check_group_ids(root: &Table<'_>, groups: &[Found<Group>]) {
 
 fn check_sizes(root: &Table<'_>, model: &Model) {
     let summary = summary(model);
-    if summary.targets > MOST_TARGETS {
-        let message = format!(
-            "the groups of all services have {} members",
-            summary.targets
-        );
-        let mend = format!("use at most {MOST_TARGETS}");
-        root.wrong("group", Wrong::new(message, mend));
+    let capacity = Capacity::new(model.edge.ring_slots);
+    let (services, rings, targets) = (model.services.len(), summary.rings, summary.targets);
+    for (path, number, most, message) in [
+        (
+            "service",
+            services,
+            capacity.services,
+            format!("there are {services}"),
+        ),
+        (
+            "group",
+            rings,
+            capacity.rows,
+            format!("services use {rings} groups"),
+        ),
+        // Place 0 is nobody's.
+        (
+            "group",
+            targets,
+            capacity.targets - 1,
+            format!("the groups of all services have {targets} members"),
+        ),
+    ] {
+        if number > most as usize {
+            let mend = format!("use at most {most}");
+            root.wrong(path, Wrong::new(message, mend));
+        }
     }
     if summary.ring_slots > u64::from(model.edge.ring_slots) {
         let set = model.edge.ring_slots;
@@ -124,7 +142,7 @@ fn check_sizes(root: &Table<'_>, model: &Model) {
             "{set} is too small for the rings of {} groups",
             summary.rings
         );
-        let mend = format!("use at least {}, better twice that", summary.ring_slots);
+        let mend = format!("use at least {}", summary.ring_slots);
         root.wrong_at("edge.ring_slots".to_owned(), Wrong::new(message, mend));
     }
 }
@@ -193,37 +211,73 @@ mod tests {
     }
 
     #[test]
-    fn a_ring_pool_that_is_too_small_names_the_size_needed() {
-        let small = |text: &str| text.replace("[edge]", "[edge]\nring_slots = 16384");
+    fn a_ring_pool_without_room_for_every_next_ring_names_the_size_needed() {
+        let small = |text: &str| text.replace("[edge]", "[edge]\nring_slots = 32768");
         assert_eq!(mistakes(&small(GOOD)), [""; 0]);
-        let expected = "edge.ring_slots: 16384 is too small for the rings of 2 groups; \
-            use at least 32768, better twice that";
+        let expected =
+            "edge.ring_slots: 32768 is too small for the rings of 2 groups; use at least 65536";
         assert_eq!(
             mistakes(&small(&two_groups("{ backend = \"a\" }"))),
             [expected]
         );
     }
 
-    #[test]
-    fn more_members_than_there_are_targets() {
+    /// What is wrong with the sizes of [`GOOD`] when it is changed and its ring pool is ample.
+    fn too_large(change: impl FnOnce(&mut Model)) -> String {
         let mut model = parse(GOOD).unwrap().model;
-        model.edge.ring_slots = 1 << 22;
-        let mut refusal = |count: usize| {
-            let members = &mut model.groups.get_mut("g").unwrap().members;
-            members.resize(count, members[0].clone());
-            let report = Report::default();
-            let checked = raw::document("", &report, |root| {
-                check_sizes(root, &model);
-                Some(())
-            });
-            report
-                .verdict(checked)
-                .err()
-                .map(|errors| errors.to_string())
+        model.edge.ring_slots = 1 << 26;
+        change(&mut model);
+        let report = Report::default();
+        let checked = raw::document("", &report, |root| {
+            check_sizes(root, &model);
+            Some(())
+        });
+        let verdict = report.verdict(checked);
+        verdict
+            .err()
+            .map(|errors| errors.to_string())
+            .unwrap_or_default()
+    }
+
+    #[test]
+    fn more_members_than_the_kernel_s_table_has_targets() {
+        let members = |count: usize| {
+            too_large(|model| {
+                let members = &mut model.groups.get_mut("g").unwrap().members;
+                members.resize(count, members[0].clone());
+            })
         };
-        assert_eq!(refusal(65_535), None);
-        let expected = "group: the groups of all services have 65536 members; use at most 65535";
-        assert_eq!(refusal(65_536).unwrap(), expected);
+        assert_eq!(members(4_095), "");
+        let expected = "group: the groups of all services have 4096 members; use at most 4095";
+        assert_eq!(members(4_096), expected);
+    }
+
+    #[test]
+    fn more_services_or_groups_than_the_kernel_s_tables_have_places() {
+        let services = |count: usize, each_its_group: bool| {
+            too_large(|model| {
+                for n in 1..count {
+                    let mut service = model.services["s"].clone();
+                    let mut group = model.groups["g"].clone();
+                    service.name = format!("s{n}").parse().unwrap();
+                    if each_its_group {
+                        group.name = format!("g{n}").parse().unwrap();
+                        group.members.truncate(1);
+                        service.group = group.name.clone();
+                        model.groups.insert(group.name.clone(), group);
+                    }
+                    model.services.insert(service.name.clone(), service);
+                }
+            })
+        };
+        assert_eq!(services(1_024, true), "");
+        assert_eq!(
+            services(1_025, false),
+            "service: there are 1025; use at most 1024"
+        );
+        let expected = "service: there are 1025; use at most 1024\n\
+            group: services use 1025 groups; use at most 1024";
+        assert_eq!(services(1_025, true), expected);
     }
 
     #[test]

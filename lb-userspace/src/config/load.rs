@@ -4,7 +4,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Checked, Errors, parse};
+use super::{Checked, Errors, listeners, parse};
 
 /// Largest file that is read: what is larger was given by mistake.
 const LARGEST: u64 = 16 << 20;
@@ -46,6 +46,17 @@ pub fn load(path: &Path) -> Result<Checked, LoadError> {
         path: path.into(),
         errors,
     })
+}
+
+/// Reads and checks the file at `path` for this host: it has warnings about that too.
+///
+/// # Errors
+/// Those of [`load`].
+pub fn load_here(path: &Path) -> Result<Checked, LoadError> {
+    let mut checked = load(path)?;
+    let here = listeners::warnings_of_this_host(&checked.model);
+    checked.warnings.extend(here);
+    Ok(checked)
 }
 
 fn text(path: &Path) -> Result<String, LoadError> {

@@ -28,8 +28,7 @@ mod summary;
 mod tests;
 
 pub use self::{
-    listeners::warnings_of_this_host,
-    load::{LoadError, load},
+    load::{LoadError, load, load_here},
     problem::{Errors, Problem},
     summary::{GroupSummary, MapMemory, ServiceSummary, Summary, summary},
 };

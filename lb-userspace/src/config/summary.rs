@@ -26,7 +26,8 @@ pub struct Summary {
     pub targets: usize,
     /// Rings needed at a time.
     pub rings: usize,
-    /// Slots of the ring pool needed at a time. While a ring changes it takes its place twice.
+    /// Slots of the ring pool needed at most: a ring that changes stands beside the old one for a
+    /// moment, and all may change at once, as when a server that is in all groups dies.
     pub ring_slots: u64,
     /// Slots of the ring pool that there will be.
     pub ring_pool: u32,
@@ -97,7 +98,7 @@ pub fn summary(model: &Model) -> Summary {
         backends: model.backends.len(),
         targets: used.values().map(|group| group.members.len()).sum(),
         rings: used.len(),
-        ring_slots: used.values().map(|group| ring_slots(group)).sum(),
+        ring_slots: 2 * used.values().map(|group| ring_slots(group)).sum::<u64>(),
         ring_pool: edge.ring_slots,
         memory: vec![
             memory("flow_entries", edge.flow_entries, size_of::<Entry>()),
@@ -229,7 +230,7 @@ group web: 6 members, 1 disabled
   probe  HEAD :80/healthz every 30s, 2 of 4
 backends   6
 targets    6
-ring slots 16384 of 1048576
+ring slots 32768 of 1048576
 memory     16384 KiB for flow_entries
 memory     2048 KiB for ring_slots
 ";
@@ -246,7 +247,7 @@ memory     2048 KiB for ring_slots
         let service: serde_json::Value = serde_json::from_str(service).unwrap();
         assert_eq!(json["services"][0], service);
         assert_eq!(json["memory"][0]["bytes"], 16 << 20);
-        assert_eq!(json["ring_slots"], 16_384);
+        assert_eq!(json["ring_slots"], 32_768);
     }
 
     #[test]

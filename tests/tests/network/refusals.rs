@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use lb_tests::lab::{Daemon, Lab, Nginx, Outcome, Settings, Topology, program};
 
-use super::rig::{PORT, lab, start, tables, wait_all_up};
+use super::rig::{PORT, lab, start, status, tables, wait_all_up};
 
 /// Runs the daemon with a changed configuration and returns how it ended.
 fn run_with(lab: &Lab, prefix: &str, change: impl Fn(&str) -> String) -> Outcome {
@@ -112,6 +112,18 @@ fn a_device_without_native_xdp_is_refused_in_native_mode_and_served_in_auto() {
             .replace("[edge]", "[edge]\nxdp_mode = \"native\"")
     });
     refused(&outcome, &["br9", "generic"]);
+
+    let mut daemon = Daemon::prepare(lab.edge(), Settings::default());
+    let text = fs::read_to_string(daemon.config()).unwrap();
+    fs::write(daemon.config(), text.replace("\"eth0\"", "\"br9\"")).unwrap();
+    daemon.restart();
+    assert_eq!(status(&daemon)["edge"]["xdp_mode"], "generic");
+    assert!(
+        daemon.log().contains("WARN attached in generic mode"),
+        "{}",
+        daemon.log()
+    );
+    assert!(lab.edge().run("ip link show br9").contains("xdpgeneric"));
 }
 
 #[test]

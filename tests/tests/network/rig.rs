@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use lb_tests::lab::{DEADLINE, Daemon, Lab, SERVICE, Settings, Topology, wait_until};
+use lb_tests::lab::{DEADLINE, Daemon, Lab, Outcome, SERVICE, Settings, Topology, wait_until};
 use serde_json::Value;
 
 pub(super) const PORT: u16 = 80;
@@ -55,6 +55,16 @@ pub(super) fn start<'lab>(lab: &'lab Lab, weights: &[u16]) -> Daemon<'lab> {
     )
 }
 
+/// Gives the daemon other tables by `waggle reload`, and returns what that said.
+#[track_caller]
+pub(super) fn reload(daemon: &Daemon<'_>, rest: &str) -> Outcome {
+    daemon.configure(Settings {
+        rest,
+        ..Settings::default()
+    });
+    daemon.waggle(&["reload"])
+}
+
 /// The daemon's status.
 #[track_caller]
 pub(super) fn status(daemon: &Daemon<'_>) -> Value {
@@ -75,6 +85,22 @@ pub(super) fn member(daemon: &Daemon<'_>, backend: &str) -> Value {
         .into_iter()
         .find(|member| member["backend"] == backend)
         .expect("the member")
+}
+
+/// The number of packets with this verdict.
+#[track_caller]
+pub(super) fn verdict(daemon: &Daemon<'_>, name: &str) -> u64 {
+    status(daemon)["verdicts"][name]
+        .as_u64()
+        .expect("a verdict")
+}
+
+/// Waits until the daemon has logged this.
+#[track_caller]
+pub(super) fn wait_log(daemon: &Daemon<'_>, words: &str) {
+    wait_until(DEADLINE, &format!("`{words}` in the log"), || {
+        daemon.log().contains(words)
+    });
 }
 
 /// Waits until the service is served and every backend has this health; returns how long it took.

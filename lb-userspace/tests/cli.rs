@@ -1,0 +1,163 @@
+//! The binary's command line, as far as it goes without a daemon and without root.
+
+use std::{
+    io,
+    process::{Command, Output, Stdio},
+};
+
+fn waggle(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_waggle"));
+    command.args(arguments).stdin(Stdio::null());
+    command
+}
+
+fn said(arguments: &[&str]) -> (Option<i32>, String, String) {
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = waggle(arguments).output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (status.code(), text(stdout), text(stderr))
+}
+
+#[test]
+fn every_command_says_what_it_does() {
+    let words: [(&[&str], _); 16] = [
+        (
+            &["backend"],
+            "Drain, disable or enable a backend in all its groups",
+        ),
+        (&["backend", "disable"], "No new flows and no probes"),
+        (
+            &["backend", "drain"],
+            "No new flows; running ones go on to their end",
+        ),
+        (&["backend", "enable"], "Take part again"),
+        (
+            &["check"],
+            "Check a configuration: all its errors at once, or what it means",
+        ),
+        (
+            &["detach"],
+            "Remove the program, its link and its tables, with or without a daemon",
+        ),
+        (
+            &["explain"],
+            "Explain why clients of a service go where they go",
+        ),
+        (
+            &["member"],
+            "Drain, disable, enable or weigh one member of one group",
+        ),
+        (
+            &["member", "g/a", "disable"],
+            "No new flows and no probes for this group",
+        ),
+        (
+            &["member", "g/a", "drain"],
+            "No new flows; running ones go on to their end",
+        ),
+        (&["member", "g/a", "enable"], "Take part again"),
+        (&["member", "g/a", "weight"], "Set its weight"),
+        (
+            &["reload"],
+            "Take the configuration up again, whole or not at all",
+        ),
+        (
+            &["run"],
+            "Run the daemon: attach the program, probe the backends",
+        ),
+        (&["status"], "Show what the daemon knows"),
+        (&[], "a layer-4 load balancer"),
+    ];
+    for (command, words) in words {
+        let (status, stdout, stderr) = said(&[command, &["--help"]].concat());
+        let one_line: Vec<_> = stdout.split_whitespace().collect();
+        assert!(one_line.join(" ").contains(words), "{command:?}: {stdout}");
+        assert!(stdout.contains("Usage: waggle"), "{command:?}: {stdout}");
+        assert_eq!((status, stderr.as_str()), (Some(0), ""), "{command:?}");
+    }
+}
+
+#[test]
+fn the_list_of_commands_is_the_one_that_is_tested_here() {
+    let (_, help, _) = said(&["--help"]);
+    let (_, commands) = help.split_once("Commands:\n").unwrap();
+    let (commands, _) = commands.split_once("\n\nOptions").unwrap();
+    let names: Vec<_> = commands
+        .lines()
+        .filter_map(|line| line.strip_prefix("  ")?.split(' ').next())
+        .filter(|name| !name.is_empty())
+        .collect();
+    let tested = [
+        "backend", "check", "detach", "explain", "member", "reload", "run", "status", "help",
+    ];
+    assert_eq!(names, tested);
+}
+
+#[test]
+fn wrong_usage_is_2_and_says_what_is_right() {
+    let cases: [(&[&str], _); 12] = [
+        (&["stauts"], "'status'"),
+        (&[], "Usage: waggle"),
+        (&["status", "--colour"], "--colour"),
+        (&["status", "servce"], "'service'"),
+        (&["status", "--format", "xml"], "json, text"),
+        (&["status", "--edge", "a", "--control", "b"], "--control"),
+        (&["check"], "<FILE>"),
+        (&["detach"], "--edge"),
+        (
+            &["explain", "--service", "web", "--client", "300.1.1.1"],
+            "300.1.1.1",
+        ),
+        (&["backend", "drain", "a b"], "a name is 1 to 63 letters"),
+        (&["member", "web", "drain"], "write it as GROUP/NAME"),
+        (
+            &["member", "web/a", "weight", "heavy"],
+            "write a number from 1 to 1000, or `file`",
+        ),
+    ];
+    for (arguments, words) in cases {
+        let (status, stdout, stderr) = said(arguments);
+        assert_eq!((status, stdout.as_str()), (Some(2), ""), "{arguments:?}");
+        assert!(stderr.contains(words), "{arguments:?}: {stderr}");
+    }
+}
+
+#[test]
+fn without_a_daemon_one_line_says_how_to_start_one() {
+    for command in [&["status"][..], &["reload"], &["backend", "drain", "a"]] {
+        let at = ["--control", "/nonexistent/socket"];
+        let (status, stdout, stderr) = said(&[command, &at].concat());
+        let expected = "waggle: no daemon listens at /nonexistent/socket; start it with \
+            `waggle run --config FILE`\n";
+        assert_eq!(
+            (status, stdout.as_str(), stderr.as_str()),
+            (Some(1), "", expected)
+        );
+    }
+}
+
+#[test]
+fn what_nobody_reads_is_no_panic() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let path = file.path().to_str().unwrap();
+    // No service is a warning.
+    std::fs::write(path, "edge = { name = \"e\", interfaces = [\"eth0\"] }").unwrap();
+    let closed = || {
+        let (reader, writer) = io::pipe().unwrap();
+        drop(reader);
+        writer
+    };
+    for (arguments, expected) in [
+        (&["check", path][..], 0),
+        (&["check", "/nonexistent"], 1),
+        (&["--help"], 0),
+        (&["stauts"], 2),
+    ] {
+        let mut command = waggle(arguments);
+        let status = command.stdout(closed()).stderr(closed()).status().unwrap();
+        assert_eq!(status.code(), Some(expected), "{arguments:?}");
+    }
+}

@@ -1,0 +1,64 @@
+//! What outlives a daemon, and what does not.
+
+use std::fs;
+
+use lb_tests::lab::{Nginx, client::connect_many, program};
+
+use super::rig::{PORT, WEB, lab, member, start, wait_all_up};
+
+#[test]
+fn a_state_file_that_is_not_understood_is_set_aside_and_the_daemon_starts() {
+    let lab = lab(2);
+    let _servers = [0, 1].map(|i| Nginx::start(&lab.backends[i], PORT));
+    let mut daemon = start(&lab, &[1, 1]);
+    wait_all_up(&daemon, 2);
+    assert!(daemon.waggle(&["backend", "drain", "backend-2"]).ok());
+    let file = daemon.control().with_file_name("state").join("state.json");
+    for garbage in [&b"{\"admin\": ["[..], b"\xff\x00\x00", b"[[[[[[[["] {
+        daemon.kill9();
+        fs::write(&file, garbage).unwrap();
+        daemon.restart();
+        wait_all_up(&daemon, 2);
+        assert_eq!(fs::read(file.with_extension("json.bad")).unwrap(), garbage);
+        assert_eq!(member(&daemon, "backend-2")["admin"], "enable");
+    }
+    let log = daemon.log();
+    let warned = "is not understood";
+    assert_eq!(log.matches(warned).count(), 3, "{log}");
+    assert!(log.contains("drains in it are not in force"), "{log}");
+    let tally = connect_many(lab.client(), WEB, 200);
+    assert!(
+        tally.errors.is_empty() && tally.share("backend-2") > 0.3,
+        "{tally:?}"
+    );
+}
+
+#[test]
+fn detach_works_under_a_running_daemon_and_the_next_start_serves_again() {
+    let lab = lab(2);
+    let _servers = [0, 1].map(|i| Nginx::start(&lab.backends[i], PORT));
+    let mut daemon = start(&lab, &[1, 1]);
+    wait_all_up(&daemon, 2);
+    assert!(daemon.waggle(&["backend", "drain", "backend-2"]).ok());
+    let detach = format!(
+        "{} detach --config {}",
+        program("waggle").display(),
+        daemon.config().display()
+    );
+    let said = lab.edge().run(&detach);
+    assert!(said.contains("detached from eth0"), "{said}");
+    assert!(!lab.edge().run("ip link show eth0").contains("xdp"));
+    // It lives on, and still answers.
+    assert_eq!(member(&daemon, "backend-1")["health"], "up");
+
+    daemon.restart();
+    wait_all_up(&daemon, 2);
+    assert!(lab.edge().run("ip link show eth0").contains("xdp"));
+    let tally = connect_many(lab.client(), WEB, 200);
+    assert!(tally.errors.is_empty(), "{tally:?}");
+    assert_eq!(
+        tally.share("backend-1"),
+        1.0,
+        "the drain is in force: {tally:?}"
+    );
+}
