@@ -19,18 +19,14 @@ impl Engine {
         let mut decisions = BTreeMap::new();
         for service in self.model.services.values() {
             let group = &self.model.groups[&service.group];
-            if self.undecided(group) {
-                if self.courses[&group.name].stands {
-                    image.held.insert(group.name.clone());
-                }
-                continue;
-            }
             let spec = ServiceSpec {
                 name: service.name.clone(),
                 group: group.name.clone(),
             };
             image.services.insert(service.key(), spec);
-            if !decisions.contains_key(&group.name) {
+            if self.undecided(group) {
+                image.held.insert(group.name.clone());
+            } else if !decisions.contains_key(&group.name) {
                 let decision = self.decide(group);
                 let shares = shares(group, &self.model.backends, &decision);
                 image

@@ -108,6 +108,10 @@ impl Rig {
         self.engine.image().unwrap()
     }
 
+    fn served(&self) -> bool {
+        self.image().rings.contains_key("web")
+    }
+
     fn target(&self, host: u8) -> &TargetSpec {
         let key = |key: &&TargetKey| key.identity.address == ip(host);
         &self.image().targets[self.image().targets.keys().find(key).unwrap()]
@@ -148,11 +152,11 @@ fn a_service_is_published_when_every_member_has_its_verdict() {
     let mut rig = fresh();
     rig.good("a", 5);
     rig.good("a", 5);
-    assert!(rig.image().services.is_empty(), "b has no verdict yet");
+    assert!(!rig.served(), "b has no verdict yet");
     rig.bad("b");
-    assert!(rig.image().services.is_empty());
+    assert!(!rig.served());
     rig.bad("b");
-    assert_eq!(rig.image().services.len(), 1);
+    assert!(rig.served());
     assert_eq!(rig.shares(), "a 1");
     assert!(rig.target(2).dead && !rig.target(2).takes_new);
 }
@@ -164,11 +168,11 @@ fn an_undecided_service_is_published_after_the_grace() {
     rig.good("a", 5);
     rig.now = Duration::from_secs(9);
     rig.event(Event::Tick);
-    assert!(rig.image().services.is_empty());
+    assert!(!rig.served());
     rig.now = Duration::from_secs(10);
     rig.event(Event::Tick);
     assert_eq!(rig.shares(), "a 1");
-    assert_eq!(rig.image().services.len(), 1);
+    assert!(rig.served());
 }
 
 #[test]
@@ -390,6 +394,48 @@ fn a_group_whose_every_probe_is_new_keeps_its_old_tables_until_it_is_decided() {
     rig.all_up();
     assert_eq!(rig.shares(), "a 3/10, b 7/10");
     assert!(rig.image().held.is_empty());
+}
+
+#[test]
+fn a_service_that_moves_to_a_new_group_is_held_until_that_one_is_decided() {
+    let mut rig = fresh();
+    rig.all_up();
+    let moved = BASE
+        .replace("name = \"web\"\n    latency", "name = \"new\"\n    latency")
+        .replace("group = \"web\"", "group = \"new\"")
+        .replace("kind = \"http\"", "kind = \"http\", path = \"/new\"");
+    rig.event(Event::Reload(Box::new(parse(&moved))));
+    assert!(rig.image().held.contains("new"));
+    assert_eq!(rig.image().services.len(), 1, "or it would be withdrawn");
+}
+
+#[test]
+fn a_group_that_a_reload_adds_has_a_grace_of_its_own() {
+    let mut rig = fresh();
+    rig.all_up();
+    rig.now = Duration::from_secs(100);
+    let other = BASE
+        .replace("name = \"web\"\n    latency", "name = \"new\"\n    latency")
+        .replace("group = \"web\"", "group = \"new\"")
+        .replace("kind = \"http\"", "kind = \"http\", path = \"/new\"");
+    rig.event(Event::Reload(Box::new(parse(&other))));
+    rig.now = Duration::from_secs(109);
+    rig.event(Event::Tick);
+    assert!(rig.image().held.contains("new"));
+    rig.now = Duration::from_secs(110);
+    rig.event(Event::Tick);
+    assert!(rig.image().held.is_empty());
+}
+
+#[test]
+fn a_new_group_takes_over_what_the_same_probes_have_found() {
+    let mut rig = fresh();
+    rig.all_up();
+    let other = BASE
+        .replace("name = \"web\"\n    latency", "name = \"new\"\n    latency")
+        .replace("group = \"web\"", "group = \"new\"");
+    rig.event(Event::Reload(Box::new(parse(&other))));
+    assert!(rig.image().rings.contains_key("new"));
 }
 
 #[test]
