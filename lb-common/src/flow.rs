@@ -33,6 +33,27 @@ impl FlowState {
     pub const DATAGRAM: Self = Self(3);
 }
 
+/// Ticks that an entry may stay idle, by the number of its [`FlowState`].
+pub type IdleTicks = [u32; FlowState::COUNT];
+
+/// The idle times in use.
+///
+/// RFC 5382 (REQ-5) wants two hours and four minutes for established connections, RFC 4787 (REQ-5)
+/// two minutes for UDP. A minute outlasts the pauses between a client's SYNs and the TIME-WAIT of
+/// Linux; a flow whose entry has ended goes where the ring says, most often the same way.
+pub const IDLE_TICKS: IdleTicks = {
+    let mut ticks = [0; FlowState::COUNT];
+    ticks[FlowState::OPENING.0 as usize] = seconds(60);
+    ticks[FlowState::ESTABLISHED.0 as usize] = seconds(7440);
+    ticks[FlowState::CLOSING.0 as usize] = seconds(60);
+    ticks[FlowState::DATAGRAM.0 as usize] = seconds(120);
+    ticks
+};
+
+const fn seconds(seconds: u64) -> u32 {
+    tick(seconds * 1_000_000_000)
+}
+
 /// A flow: which target its packets go to. It holds no client, port or service, only a fingerprint.
 ///
 /// `name` is the fingerprint (48 bits, high) and the target id (16 bits); 0 is no entry. `life` is
@@ -81,6 +102,19 @@ impl Entry {
     #[inline(always)]
     pub const fn last_seen(self) -> u32 {
         (self.life >> 32) as u32
+    }
+
+    /// Ticks since it was last seen. Another CPU may have seen it at a tick that this one has not
+    /// reached: that is 0, not four thousand million.
+    #[inline(always)]
+    pub fn age(self, now: u32) -> u32 {
+        (now.wrapping_sub(self.last_seen()) as i32).max(0) as u32
+    }
+
+    /// Whether there is an entry that has not been idle for too long.
+    #[inline(always)]
+    pub fn is_live(self, now: u32, idle: &IdleTicks) -> bool {
+        self.name != 0 && self.age(now) <= idle[self.state().0 as usize % FlowState::COUNT]
     }
 
     /// Its state.

@@ -20,7 +20,7 @@ mod verdict;
 pub use self::{
     address::Address,
     control::{Control, HEARTBEAT_OFFSET},
-    flow::{Bucket, Entry, FlowState, TICK_SHIFT, WAYS, tick},
+    flow::{Bucket, Entry, FlowState, IDLE_TICKS, IdleTicks, TICK_SHIFT, WAYS, tick},
     hash::{FLOW_PASSES, HashKey, HashWords},
     ring::{CHUNK, Chunk, Descriptor},
     service::{Protocol, Service, ServiceKey, port_bit},

@@ -1,28 +1,12 @@
 //! What an entry of the flow table is worth: whether it holds, what it becomes, which one gives
 //! way.
 
-use lb_common::{Entry, FlowEvent, FlowState, Protocol, Service, Target, WAYS};
+use lb_common::{Entry, FlowEvent, FlowState, IdleTicks, Protocol, Service, Target, WAYS};
 
 use crate::parse::{Flow, Signal};
 
 #[cfg(test)]
 mod tests;
-
-/// Ticks that an entry may stay idle, by the number of its [`FlowState`].
-pub type IdleTicks = [u32; FlowState::COUNT];
-
-/// Ticks since the entry was last seen. Another CPU may have seen it at a tick that this one has
-/// not reached: that is 0, not four thousand million.
-#[inline(always)]
-fn age(entry: Entry, now: u32) -> u32 {
-    (now.wrapping_sub(entry.last_seen()) as i32).max(0) as u32
-}
-
-/// Whether there is an entry that has not been idle for too long.
-#[inline(always)]
-pub fn is_live(entry: Entry, now: u32, idle: &IdleTicks) -> bool {
-    entry.name != 0 && age(entry, now) <= idle[entry.state().0 as usize % FlowState::COUNT]
-}
 
 /// Whether a packet of `flow` to `service` may follow a live entry of its flow to `target`.
 ///
@@ -89,9 +73,9 @@ pub fn victim(way: impl Fn(usize) -> Entry, now: u32, idle: &IdleTicks) -> usize
 /// How much is lost with an entry; 0 for none.
 #[inline(always)]
 fn worth(entry: Entry, now: u32, idle: &IdleTicks) -> u64 {
-    if !is_live(entry, now, idle) {
+    if !entry.is_live(now, idle) {
         return 0;
     }
     let past_opening = (entry.state() != FlowState::OPENING) as u64;
-    past_opening << 32 | (u32::MAX - age(entry, now)) as u64
+    past_opening << 32 | (u32::MAX - entry.age(now)) as u64
 }

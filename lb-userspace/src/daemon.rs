@@ -1,43 +1,44 @@
 //! The one loop: events in, effects out.
 
+mod answer;
+mod log;
+mod start;
 mod state;
 
 use std::{
-    collections::BTreeMap,
+    mem,
     net::IpAddr,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
-use anyhow::Context as _;
 use aya::Ebpf;
-use aya_log::EbpfLogger;
 use lb_common::tick;
 use nix::time::{ClockId, clock_gettime};
 use tokio::{
-    signal::unix::{Signal, SignalKind, signal},
-    sync::{mpsc, oneshot},
+    signal::unix::Signal,
+    sync::mpsc,
     time::{MissedTickBehavior, interval},
 };
 
 use self::state::StateFile;
 use crate::{
     config,
-    control::{self, EdgeView, Question, Reloaded, Reply, Request, Status},
-    dataplane::{Change, Kernel, Lock, Mode, Started, Tables, collect, diff},
-    engine::{Effect, Engine, Event, Notice},
-    model::{Health, Model, changes, needs_restart},
+    control::Question,
+    dataplane::{Change, Kernel, Lock, Mode, Tables, collect, diff},
+    engine::{Effect, Engine, Event},
     neighbour::{Neighbours, Way},
     probe::{Sample, Scheduler, StreamKey},
-    table::{Image, group_id, ring_key},
+    table::Image,
 };
 
-/// Between two heartbeats; also how long retired parts of the ring pool rest before they are used
-/// again, far longer than a packet is under way in the program.
+/// Between two heartbeats. What was retired from the tables rests for at least as long before it is
+/// used again, far longer than a packet is under way in the program.
 const TURN: Duration = Duration::from_secs(1);
 
-/// Between two looks into the packet program's log.
-const LOG_PAUSE: Duration = Duration::from_millis(100);
+/// Most news of one kind that are looked at together: what follows from many that come at once is
+/// worked out once.
+const AT_ONCE: usize = 1024;
 
 /// Turns from one search for target ids that no flow names any more to the next.
 const COLLECT_EVERY: u32 = 10;
@@ -70,6 +71,8 @@ struct Daemon {
     neighbours: Neighbours,
     state: StateFile,
     turns: u32,
+    /// Whether the tables were changed since the last turn.
+    changed: bool,
     /// Holds the program's log, if it has one.
     _object: Ebpf,
     _lock: Lock,
@@ -86,86 +89,18 @@ struct Inputs {
 }
 
 impl Daemon {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the daemon is where the clock is read"
-    )]
-    async fn start(path: &Path, model: Model) -> anyhow::Result<(Self, Inputs)> {
-        let edge = &model.edge;
-        let (way_sender, ways) = mpsc::channel(256);
-        let neighbours = Neighbours::start(&edge.interface, way_sender).await?;
-        let attached = Kernel::start(edge, ring_key(&edge.ring_key))?;
-        let (state, saved) = StateFile::open(&edge.state_dir)?;
-        let tables = attached.kernel.read_tables()?;
-        let (sample_sender, samples) = mpsc::channel(1024);
-        let (question_sender, questions) = mpsc::channel(64);
-        let scheduler = Scheduler::new(edge.name.clone(), sample_sender);
-        control::serve(&edge.control, question_sender)?;
-
-        let served: Vec<u32> = tables
-            .services()
-            .map(|(_, service)| service.group)
-            .collect();
-        let adopted = model
-            .groups
-            .keys()
-            .filter(|name| served.contains(&group_id(name)))
-            .cloned()
-            .collect();
-        let Started {
-            kernel,
-            mode,
-            adopted: in_place,
-            warning,
-            mut object,
-            lock,
-        } = attached;
-        if let Some(warning) = warning {
-            tracing::warn!("{warning}");
-        }
-        if edge.packet_log {
-            log_packets(&mut object)?;
-        }
-        tracing::info!(
-            edge = %edge.name, interface = edge.interface, %mode, adopted = in_place,
-            "The packet program is attached.",
-        );
-        let started = Instant::now();
-        let (engine, effects) = Engine::start(model, saved, adopted, Duration::ZERO);
-        let mut daemon = Self {
-            config: path.to_owned(),
-            started,
-            engine,
-            kernel,
-            mode,
-            tables,
-            pending: None,
-            scheduler,
-            neighbours,
-            state,
-            turns: 0,
-            _object: object,
-            _lock: lock,
-        };
-        daemon.perform(effects);
-        let inputs = Inputs {
-            samples,
-            ways,
-            questions,
-            terminate: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
-            hangup: signal(SignalKind::hangup())?,
-        };
-        Ok((daemon, inputs))
-    }
-
     async fn serve(&mut self, inputs: &mut Inputs) {
         let mut turn = interval(TURN);
         turn.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let (mut samples, mut ways) = (Vec::new(), Vec::new());
         loop {
             tokio::select! {
-                Some((key, sample)) = inputs.samples.recv() => self.event(Event::Sample(key, sample)),
-                Some((address, way)) = inputs.ways.recv() => self.event(Event::Way(address, way)),
+                1.. = inputs.samples.recv_many(&mut samples, AT_ONCE) => {
+                    self.event(Event::Samples(mem::take(&mut samples)));
+                }
+                1.. = inputs.ways.recv_many(&mut ways, AT_ONCE) => {
+                    self.event(Event::Ways(mem::take(&mut ways)));
+                }
                 Some(question) = inputs.questions.recv() => self.answer(question),
                 _ = turn.tick() => self.turn(),
                 _ = inputs.hangup.recv() => self.hang_up(),
@@ -184,9 +119,11 @@ impl Daemon {
 
     fn turn(&mut self) {
         self.kernel.heartbeat(nanoseconds(monotonic()));
-        self.tables.release();
+        if !mem::take(&mut self.changed) {
+            self.tables.release();
+        }
         self.turns = self.turns.wrapping_add(1);
-        if self.turns.is_multiple_of(COLLECT_EVERY) {
+        if self.turns.is_multiple_of(COLLECT_EVERY) || self.pending.is_some() {
             self.collect();
         }
         if let Some(image) = self.pending.take() {
@@ -207,47 +144,48 @@ impl Daemon {
     }
 
     fn event(&mut self, event: Event) {
-        match self.engine.handle(event, self.started.elapsed()) {
-            Ok(effects) => self.perform(effects),
-            Err(error) => tracing::error!("{error}"),
+        let handled = self.engine.handle(event, self.started.elapsed());
+        if let Err(error) = handled
+            .map_err(Into::into)
+            .and_then(|effects| self.perform(effects))
+        {
+            tracing::error!("{error:#}");
         }
     }
 
-    fn perform(&mut self, effects: Vec<Effect>) {
+    /// Does all of it.
+    ///
+    /// # Errors
+    ///
+    /// What the next start should know could not be kept; everything else is done.
+    fn perform(&mut self, effects: Vec<Effect>) -> anyhow::Result<()> {
+        let mut kept = Ok(());
         for effect in effects {
             match effect {
                 Effect::Apply(image) => self.apply(image),
                 Effect::Probe(streams) => self.scheduler.set(&streams),
-                Effect::Save(saved) => {
-                    if let Err(error) = self.state.write(&saved) {
-                        tracing::error!("What the next start should know is not kept: {error:#}");
-                    }
-                }
-                Effect::Tell(notice) => tell(&notice),
+                Effect::Save(saved) => kept = self.state.write(&saved),
+                Effect::Tell(notice) => log::tell(&notice),
                 Effect::Watch(addresses) => self.neighbours.watch(addresses),
             }
         }
+        kept
     }
 
+    /// Makes the tables say what the image says, or keeps it for the next turn.
     fn apply(&mut self, image: Image) {
-        match diff(&self.tables, &image) {
-            Ok(list) => {
-                for change in &list {
-                    if !self.execute(change) {
-                        self.pending = Some(image);
-                        return;
-                    }
-                }
-                self.pending = None;
-            }
+        let done = match diff(&self.tables, &image) {
+            Ok(changes) => changes.iter().all(|change| self.execute(change)),
             Err(error) => {
-                tracing::error!("The old tables stand: {error}");
-                self.pending = Some(image);
+                tracing::error!("The old tables stand for now: {error}");
+                false
             }
-        }
+        };
+        self.pending = (!done).then_some(image);
     }
 
     fn execute(&mut self, change: &Change) -> bool {
+        self.changed = true;
         if let Err(error) = self.kernel.execute(change) {
             tracing::error!(
                 ?change,
@@ -258,167 +196,6 @@ impl Daemon {
         self.tables.apply(change);
         true
     }
-
-    fn answer(&mut self, (request, reply): (Request, oneshot::Sender<Reply>)) {
-        let answer = match request {
-            Request::Admin(change) => {
-                match self
-                    .engine
-                    .handle(Event::Admin(change), self.started.elapsed())
-                {
-                    Ok(effects) => {
-                        self.perform(effects);
-                        Reply::Done
-                    }
-                    Err(error) => Reply::Refused(error.to_string()),
-                }
-            }
-            Request::Explain { service, client } => match self.engine.explain(&service, client) {
-                Ok(explanation) => Reply::Explained(Box::new(explanation)),
-                Err(error) => Reply::Refused(error.to_string()),
-            },
-            Request::Reload { path } => match self.reload(path) {
-                Ok(reloaded) => Reply::Reloaded(reloaded),
-                Err(error) => Reply::Refused(format!("nothing changed: {error:#}")),
-            },
-            Request::Status => match self.status() {
-                Ok(status) => Reply::Status(Box::new(status)),
-                Err(error) => Reply::Refused(format!("{error:#}")),
-            },
-        };
-        let _client_is_gone = reply.send(answer);
-    }
-
-    fn hang_up(&mut self) {
-        match self.reload(None) {
-            Ok(Reloaded { changes, warnings }) => {
-                for warning in warnings {
-                    tracing::warn!("{warning}");
-                }
-                tracing::info!(?changes, "Reloaded.");
-            }
-            Err(error) => tracing::error!("Not reloaded, nothing changed: {error:#}"),
-        }
-    }
-
-    /// Takes a configuration up whole or not at all: it is tried on a copy first.
-    fn reload(&mut self, path: Option<PathBuf>) -> anyhow::Result<Reloaded> {
-        let path = path.unwrap_or_else(|| self.config.clone());
-        let checked = config::load_here(&path)?;
-        let old = self.engine.model();
-        let fixed = needs_restart(old, &checked.model);
-        anyhow::ensure!(
-            fixed.is_empty(),
-            "edge.{} can not change while the daemon runs; stop it and start it with the new file",
-            fixed.join(", edge."),
-        );
-        let changes = changes(old, &checked.model);
-        let mut trial = self.engine.clone();
-        let effects = trial.handle(
-            Event::Reload(Box::new(checked.model)),
-            self.started.elapsed(),
-        )?;
-        if let Some(image) = trial.image() {
-            diff(&self.tables, image).with_context(|| path.display().to_string())?;
-        }
-        self.engine = trial;
-        self.config = path;
-        self.perform(effects);
-        let warnings = checked.warnings.iter().map(ToString::to_string).collect();
-        Ok(Reloaded { changes, warnings })
-    }
-
-    fn status(&self) -> anyhow::Result<Status> {
-        let totals = self.kernel.counters(&self.tables)?;
-        let named = self.kernel.named(tick(nanoseconds(monotonic())));
-        let mut view = self.engine.view();
-        for group in &mut view.groups {
-            for member in &mut group.members {
-                let key = self.engine.target_key(&group.name, &member.backend);
-                member.target = key.and_then(|key| self.tables.target_id(&key));
-                member.flows = member.target.map(|id| named.get(&id).copied().unwrap_or(0));
-                member.packets = member
-                    .target
-                    .map(|id| totals.targets.get(&id).map_or(0, |counter| counter.packets));
-            }
-        }
-        let edge = &self.engine.model().edge;
-        let packets =
-            |(label, counter): (&str, lb_common::Counter)| (label.to_owned(), counter.packets);
-        Ok(Status {
-            edge: EdgeView {
-                name: edge.name.clone(),
-                interface: edge.interface.clone(),
-                xdp_mode: self.mode.to_string(),
-                pid: std::process::id(),
-                uptime_s: self.started.elapsed().as_secs(),
-                config: self.config.clone(),
-                flows: named.values().sum(),
-                flow_entries: edge.flow_entries,
-            },
-            view,
-            verdicts: totals
-                .verdicts
-                .into_iter()
-                .map(|(v, c)| packets((v.label(), c)))
-                .collect(),
-            flow_events: totals
-                .flow_events
-                .into_iter()
-                .map(|(e, c)| packets((e.label(), c)))
-                .collect::<BTreeMap<_, _>>(),
-        })
-    }
-}
-
-fn tell(notice: &Notice) {
-    match notice {
-        Notice::BestEffort {
-            group,
-            active: true,
-        } => tracing::warn!(
-            %group, "All members are down: traffic goes to every enabled one (all-down rule).",
-        ),
-        Notice::BestEffort {
-            group,
-            active: false,
-        } => {
-            tracing::info!(%group, "The all-down rule is no longer in use.");
-        }
-        Notice::Health {
-            group,
-            backend,
-            health: Health::Up,
-            why,
-        } => {
-            tracing::info!(%group, %backend, why, "Backend is up.");
-        }
-        Notice::Health {
-            group,
-            backend,
-            health: _,
-            why,
-        } => {
-            tracing::warn!(%group, %backend, why, "Backend is down.");
-        }
-        Notice::Published { group } => tracing::info!(%group, "First decision; it is served."),
-        Notice::Unsent { why } => tracing::error!(why, "A probe could not be sent."),
-        Notice::Way { backend, way } => tracing::info!(%backend, way, "The way to a backend."),
-    }
-}
-
-/// Hands the packet program's log to the daemon's, several times a second.
-fn log_packets(object: &mut Ebpf) -> anyhow::Result<()> {
-    let mut logger =
-        EbpfLogger::init(object).context("the packet program's log can not be read")?;
-    tokio::spawn(async move {
-        let mut pause = interval(LOG_PAUSE);
-        loop {
-            pause.tick().await;
-            logger.flush();
-        }
-    });
-    Ok(())
 }
 
 fn monotonic() -> Duration {

@@ -16,8 +16,8 @@ fn said(arguments: &[&str]) -> (Option<i32>, String, String) {
         status,
         stdout,
         stderr,
-    } = waggle(arguments).output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
+    } = waggle(arguments).output().expect("it starts");
+    let text = |bytes| String::from_utf8(bytes).expect("text");
     (status.code(), text(stdout), text(stderr))
 }
 

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result};
 
-use crate::{layers, setup, shell, test};
+use crate::{demo, layers, setup, shell, test};
 
 /// Runs the steps in order; the first that fails is the last.
 pub(crate) fn run() -> Result<()> {
@@ -15,6 +15,7 @@ pub(crate) fn run() -> Result<()> {
     step("clippy (host)", clippy_on_the_host)?;
     step("clippy (BPF)", clippy_on_the_xdp_program)?;
     step("layers", layers::run)?;
+    step("demo", || demo::run(&demo::Args::default()))?;
     let summary = step("test", || test::everything(&[]))?;
     println!("{summary}");
     Ok(())

@@ -49,7 +49,7 @@ fn an_entry_lives_through_the_idle_time_of_its_state_and_not_a_tick_longer() {
     ] {
         for last_seen in [1, 77, u32::MAX - 3] {
             let entry = entry(last_seen, state);
-            let live = |age: u32| is_live(entry, last_seen.wrapping_add(age), &IDLE);
+            let live = |age: u32| entry.is_live(last_seen.wrapping_add(age), &IDLE);
             assert!(live(0) && live(idle), "{state:?} seen at {last_seen}");
             assert!(!live(idle + 1), "{state:?} seen at {last_seen}");
         }
@@ -58,19 +58,19 @@ fn an_entry_lives_through_the_idle_time_of_its_state_and_not_a_tick_longer() {
 
 #[test]
 fn an_entry_seen_by_a_cpu_whose_clock_is_ahead_is_live() {
-    assert!(is_live(entry(101, FlowState::OPENING), 100, &IDLE));
-    assert!(is_live(entry(0, FlowState::OPENING), u32::MAX, &IDLE));
+    assert!(entry(101, FlowState::OPENING).is_live(100, &IDLE));
+    assert!(entry(0, FlowState::OPENING).is_live(u32::MAX, &IDLE));
 }
 
 #[test]
 fn an_empty_entry_is_never_live() {
-    assert!(!is_live(Entry::default(), 0, &IDLE));
+    assert!(!Entry::default().is_live(0, &IDLE));
 }
 
 #[test]
 fn every_state_byte_has_an_idle_time() {
     for state in 0..=u8::MAX {
-        assert!(is_live(entry(5, FlowState(state)), 5, &IDLE));
+        assert!(entry(5, FlowState(state)).is_live(5, &IDLE));
     }
 }
 

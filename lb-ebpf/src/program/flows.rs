@@ -88,7 +88,7 @@ impl Place {
         let way = self
             .way
             .unwrap_or_else(|| entry::victim(|way| self.ways.entry(way), self.now, &idle));
-        let evicts = self.way.is_none() && entry::is_live(self.ways.entry(way), self.now, &idle);
+        let evicts = self.way.is_none() && self.ways.entry(way).is_live(self.now, &idle);
         self.ways.set(
             way,
             Entry {
@@ -112,7 +112,7 @@ fn follow(
     flow: &Flow,
     service: &Service,
 ) -> Result<(Entry, Target), FlowEvent> {
-    if !entry::is_live(entry, now, &IDLE_TICKS.load()) {
+    if !entry.is_live(now, &IDLE_TICKS.load()) {
         return Err(FlowEvent::Miss);
     }
     let target = tables::target(entry.target()).ok_or(FlowEvent::Foreign)?;

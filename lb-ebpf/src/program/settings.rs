@@ -2,8 +2,7 @@
 //! the code that they switch off.
 
 use aya_ebpf::Global;
-use lb_common::tick;
-use lb_ebpf::entry::IdleTicks;
+use lb_common::IdleTicks;
 
 use super::maps::DEFAULT_BUCKETS;
 
@@ -18,13 +17,8 @@ pub(super) static INSERT_LIMIT: Global<u32> = Global::new(20_000);
 /// How long an entry may stay idle, by the number of its state: opening, established, closing,
 /// datagram.
 #[unsafe(no_mangle)]
-pub(super) static IDLE_TICKS: Global<IdleTicks> =
-    Global::new([seconds(30), seconds(3600), seconds(30), seconds(60)]);
+pub(super) static IDLE_TICKS: Global<IdleTicks> = Global::new(lb_common::IDLE_TICKS);
 
 /// Whether every packet of a service is logged; 0 for no.
 #[unsafe(no_mangle)]
 pub(super) static PACKET_LOG: Global<u8> = Global::new(0);
-
-const fn seconds(seconds: u64) -> u32 {
-    tick(seconds * 1_000_000_000)
-}

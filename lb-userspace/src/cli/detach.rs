@@ -1,4 +1,4 @@
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 
@@ -30,7 +30,7 @@ impl Arguments {
         let place = match (self.config, self.pin_dir, self.edge) {
             (Some(path), _, _) => config::load(&path)?.model.edge.pin_dir,
             (_, Some(pin_dir), _) => pin_dir,
-            (_, _, edge) => Path::new(Edge::PIN_ROOT).join(edge.unwrap_or_default()),
+            (_, _, edge) => Edge::default_pin_dir(&edge.unwrap_or_default()),
         };
         let detached = dataplane::detach(&place)?;
         anyhow::ensure!(

@@ -42,7 +42,7 @@ pub(super) fn read(edge: &mut Table<'_>) -> Option<Edge> {
         xdp_mode,
         ring_key,
         packet_log,
-        pin_dir: pin_dir.unwrap_or_else(|| under(Edge::PIN_ROOT)),
+        pin_dir: pin_dir.unwrap_or_else(|| Edge::default_pin_dir(name.as_str())),
         state_dir: state_dir.unwrap_or_else(|| under(Edge::STATE_ROOT)),
         control: control.unwrap_or_else(|| format!("{}/{name}.sock", Edge::RUN_ROOT).into()),
         startup_grace,

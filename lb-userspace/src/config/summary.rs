@@ -2,12 +2,10 @@ use std::{collections::BTreeMap, fmt, net::SocketAddrV4};
 
 use lb_common::{CHUNK, Chunk, Entry};
 
-use crate::model::{Group, Method, Model, Name, Probe, ProbeKind, Stage};
-
-/// The lengths that a ring can have, in slots.
-const RING_LENGTHS: [u64; 4] = [16_381, 65_521, 262_139, 1_048_573];
-/// The smallest share gets at least as many slots, as long as there is a ring that is long enough.
-const FEWEST_SLOTS: u64 = 10;
+use crate::{
+    model::{Group, Method, Model, Name, Probe, ProbeKind, Share, Stage},
+    table::ring_length,
+};
 
 /// What a configuration means, for `waggle check`.
 #[derive(Clone, Debug, Eq, PartialEq, serde::Serialize)]
@@ -120,10 +118,8 @@ fn ring_slots(group: &Group) -> u64 {
         Some(weights.iter().sum::<u64>().div_ceil(*smallest))
     });
     let parts = parts.chain([group.members.len() as u64]).max();
-    let needed = FEWEST_SLOTS * parts.unwrap_or(0);
-    let [.., longest] = RING_LENGTHS;
-    let length = RING_LENGTHS.into_iter().find(|length| *length >= needed);
-    length.unwrap_or(longest).next_multiple_of(CHUNK as u64)
+    let smallest = Share::new(1.into(), parts.unwrap_or(1).max(1).into());
+    ring_length(&smallest).next_multiple_of(CHUNK) as u64
 }
 
 fn group_summary(group: &Group) -> GroupSummary {

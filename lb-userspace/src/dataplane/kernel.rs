@@ -6,11 +6,12 @@ use aya::{
     util::nr_cpus,
 };
 use lb_common::{
-    ABI_VERSION, Address, Bucket, CHUNK, Chunk, Control, Counter, Descriptor, Entry, FLOW_EVENTS,
-    FlowEvent, HEARTBEAT_OFFSET, HashKey, Service, ServiceKey, Target, VERDICTS, Verdict,
+    ABI_VERSION, Address, Bucket, CHUNK, Chunk, Control, Counter, Descriptor, FLOW_EVENTS,
+    FlowEvent, HEARTBEAT_OFFSET, HashKey, IDLE_TICKS, Service, ServiceKey, Target, VERDICTS,
+    Verdict,
 };
 
-use super::{Capacity, Change, Tables, mapped::Mapped, object::IDLE_TICKS, pins::Pins};
+use super::{Capacity, Change, Tables, mapped::Mapped, pins::Pins};
 
 /// The pinned maps of an edge, which the packet program reads.
 pub struct Kernel {
@@ -200,7 +201,10 @@ impl Kernel {
         let mut named = BTreeMap::new();
         for bucket in 0..self.flows.len() {
             let Bucket(entries) = self.flows.load(bucket);
-            for entry in entries.iter().filter(|entry| is_live(entry, now)) {
+            for entry in entries
+                .iter()
+                .filter(|entry| entry.is_live(now, &IDLE_TICKS))
+            {
                 *named.entry(entry.target()).or_default() += 1;
             }
         }
@@ -239,14 +243,6 @@ impl Kernel {
         present(self.services.remove(key)).map_err(|e| failed("SERVICES", e))?;
         zero(&mut self.service_counters, id).map_err(|e| failed("SERVICE_COUNTERS", e))
     }
-}
-
-fn is_live(entry: &Entry, now: u32) -> bool {
-    // Signed: the packet program may have read the clock after the caller.
-    let age = now.wrapping_sub(entry.last_seen()).cast_signed();
-    let idle = IDLE_TICKS.get(usize::from(entry.state().0));
-    let idle = idle.copied().unwrap_or(u32::MAX);
-    entry.name != 0 && i64::from(age) <= i64::from(idle)
 }
 
 fn sum(counters: &Counters, id: u32) -> Result<Counter, MapError> {
@@ -297,32 +293,4 @@ fn counters(pins: &Pins, map: &'static str) -> Result<Counters, KernelError> {
 
 fn failed(map: &'static str, source: MapError) -> KernelError {
     KernelError::Map { map, source }
-}
-
-#[cfg(test)]
-mod tests {
-    use lb_common::FlowState;
-
-    use super::*;
-
-    #[test]
-    fn an_entry_ends_when_it_was_not_seen_for_its_states_idle_time() {
-        let entry = |last_seen, state| Entry {
-            name: Entry::name(1, 2, 3),
-            life: Entry::life(last_seen, state),
-        };
-        let idle = IDLE_TICKS[FlowState::DATAGRAM.0 as usize];
-        assert!(is_live(&entry(1000, FlowState::DATAGRAM), 1000 + idle));
-        assert!(!is_live(&entry(1000, FlowState::DATAGRAM), 1001 + idle));
-        assert!(is_live(&entry(1000, FlowState::ESTABLISHED), 1001 + idle));
-        assert!(
-            is_live(&entry(1001, FlowState::OPENING), 1000),
-            "clocks differ"
-        );
-        assert!(
-            is_live(&entry(u32::MAX, FlowState::OPENING), 5),
-            "ticks wrap"
-        );
-        assert!(!is_live(&Entry::default(), 0), "no entry");
-    }
 }

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, path::Path};
 
 use aya::{Ebpf, EbpfError, EbpfLoader, maps::MapType};
 use aya_obj::{Object, ParseError, generated::bpf_map_type};
-use lb_common::{CHUNK, FlowState, TICK_SHIFT, WAYS, tick};
+use lb_common::{CHUNK, TICK_SHIFT, WAYS};
 
 use crate::model::Edge;
 
@@ -13,24 +13,6 @@ pub static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), 
 
 /// Name of the program in [`OBJECT`].
 pub const PROGRAM: &str = "waggle";
-
-/// For each [`FlowState`] the ticks after which an entry that was not seen is none.
-///
-/// RFC 5382 (REQ-5) wants two hours and four minutes for established connections, RFC 4787 (REQ-5)
-/// two minutes for UDP. A minute outlasts the pauses between a client's SYNs and the TIME-WAIT of
-/// Linux; a flow whose entry has ended goes where the ring says, most often the same way.
-pub const IDLE_TICKS: [u32; FlowState::COUNT] = {
-    let mut ticks = [0; FlowState::COUNT];
-    ticks[FlowState::OPENING.0 as usize] = seconds(60);
-    ticks[FlowState::ESTABLISHED.0 as usize] = seconds(7440);
-    ticks[FlowState::CLOSING.0 as usize] = seconds(60);
-    ticks[FlowState::DATAGRAM.0 as usize] = seconds(120);
-    ticks
-};
-
-const fn seconds(seconds: u64) -> u32 {
-    tick(seconds * 1_000_000_000)
-}
 
 /// What a map is made as.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -88,7 +70,6 @@ pub(super) fn load<'a>(
     loader
         .override_global("FLOW_MASK", &flow_mask, true)
         .override_global("INSERT_LIMIT", &insert_limit, true)
-        .override_global("IDLE_TICKS", &IDLE_TICKS, true)
         .override_global("PACKET_LOG", &packet_log, true)
         .load(OBJECT)
 }
@@ -118,10 +99,5 @@ mod tests {
         assert_eq!(inserts_per_tick(1), 1);
         assert_eq!(inserts_per_tick(100_000), 6711);
         assert_eq!(inserts_per_tick(u32::MAX), 288_230_377);
-    }
-
-    #[test]
-    fn idle_times_are_in_ticks() {
-        assert_eq!(IDLE_TICKS, [894, 110_864, 894, 1788]);
     }
 }

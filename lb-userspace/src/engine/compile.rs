@@ -19,18 +19,14 @@ impl Engine {
         let mut decisions = BTreeMap::new();
         for service in self.model.services.values() {
             let group = &self.model.groups[&service.group];
-            if self.undecided(group) {
-                if self.courses[&group.name].stands {
-                    image.held.insert(group.name.clone());
-                }
-                continue;
-            }
             let spec = ServiceSpec {
                 name: service.name.clone(),
                 group: group.name.clone(),
             };
             image.services.insert(service.key(), spec);
-            if !decisions.contains_key(&group.name) {
+            if self.undecided(group) {
+                image.held.insert(group.name.clone());
+            } else if !decisions.contains_key(&group.name) {
                 let decision = self.decide(group);
                 let shares = shares(group, &self.model.backends, &decision);
                 image
@@ -124,7 +120,8 @@ impl Engine {
         }
     }
 
-    fn state(&self, group: &Group, member: &Member) -> MemberState {
+    /// What is known of a member of a group.
+    pub(super) fn state(&self, group: &Group, member: &Member) -> MemberState {
         let key = key(&self.model, group, member);
         let window = self.window(group, member);
         let health = window.map_or(Health::Up, Window::health);
@@ -148,8 +145,8 @@ impl Engine {
     }
 
     fn window(&self, group: &Group, member: &Member) -> Option<&Window> {
-        self.windows
-            .get(&(group.name.clone(), key(&self.model, group, member)?))
+        let of_stream = self.windows.get(&key(&self.model, group, member)?)?;
+        of_stream.get(&group.name)
     }
 
     fn way(&self, backend: &Name) -> Option<&Way> {

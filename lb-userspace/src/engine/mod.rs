@@ -31,12 +31,12 @@ pub enum Event {
     Admin(AdminChange),
     /// A new configuration, checked.
     Reload(Box<Model>),
-    /// A probe ended.
-    Sample(StreamKey, Sample),
+    /// Probes ended.
+    Samples(Vec<(StreamKey, Sample)>),
     /// Time passed.
     Tick,
-    /// The way to a backend changed.
-    Way(IpAddr, Way),
+    /// The ways to backends changed.
+    Ways(Vec<(IpAddr, Way)>),
 }
 
 /// Something that the daemon must do.
@@ -99,13 +99,17 @@ pub enum Notice {
 pub struct Engine {
     model: Model,
     admin: AdminState,
-    windows: BTreeMap<(Name, StreamKey), Window>,
+    /// By stream and group.
+    windows: BTreeMap<StreamKey, BTreeMap<Name, Window>>,
     latencies: BTreeMap<StreamKey, Latency>,
     /// Why the last bad probe of a stream was bad.
     failures: BTreeMap<StreamKey, String>,
     ways: BTreeMap<IpAddr, Way>,
     courses: BTreeMap<Name, Course>,
     now: Duration,
+    /// When health was last asked to be kept, and whether some has turned since.
+    kept: Option<Duration>,
+    unkept: bool,
     image: Option<Image>,
 }
 
@@ -142,6 +146,8 @@ impl Engine {
             ways: BTreeMap::new(),
             courses: BTreeMap::new(),
             now,
+            kept: None,
+            unkept: false,
             image: None,
         };
         for group in adopted {
@@ -178,13 +184,13 @@ impl Engine {
                 effects = self.begin(&kept);
                 effects.push(Effect::Save(self.saved()));
             }
-            Event::Sample(key, sample) => {
-                if !self.sample(&key, &sample, &mut effects) {
+            Event::Samples(samples) => {
+                if !self.sampled(samples, &mut effects) {
                     return Ok(effects);
                 }
             }
-            Event::Tick => {}
-            Event::Way(address, way) => self.found(address, way, &mut effects),
+            Event::Tick => self.keep_health(&mut effects),
+            Event::Ways(ways) => self.found(ways, &mut effects),
         }
         self.settle(&mut effects);
         Ok(effects)
@@ -214,7 +220,8 @@ impl Engine {
             for key in members.filter_map(|member| key(&self.model, group, member)) {
                 self.latencies.insert(key.clone(), kept.latency(&key));
                 let window = kept.window(&group.name, &key, group.health);
-                self.windows.insert((group.name.clone(), key), window);
+                let of_stream = self.windows.entry(key).or_default();
+                of_stream.insert(group.name.clone(), window);
             }
         }
         self.failures

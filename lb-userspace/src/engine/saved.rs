@@ -23,15 +23,15 @@ pub struct Saved {
 impl Saved {
     pub(super) fn new(
         admin: &AdminState,
-        windows: &BTreeMap<(Name, StreamKey), Window>,
+        windows: &BTreeMap<StreamKey, BTreeMap<Name, Window>>,
         latencies: &BTreeMap<StreamKey, Latency>,
     ) -> Self {
         let mut by_group: BTreeMap<Name, BTreeMap<String, Window>> = BTreeMap::new();
-        for ((group, key), window) in windows {
-            by_group
-                .entry(group.clone())
-                .or_default()
-                .insert(text(key), window.clone());
+        for (key, of_stream) in windows {
+            for (group, window) in of_stream {
+                let of_group = by_group.entry(group.clone()).or_default();
+                of_group.insert(text(key), window.clone());
+            }
         }
         let latencies = latencies
             .iter()

@@ -1,3 +1,5 @@
+mod many;
+
 use std::net::Ipv4Addr;
 
 use super::*;
@@ -52,7 +54,7 @@ impl Rig {
             now: Duration::ZERO,
         };
         for host in 1..=3 {
-            rig.event(Event::Way(ip(host), open(host)));
+            rig.event(Event::Ways(vec![(ip(host), open(host))]));
         }
         rig
     }
@@ -63,12 +65,12 @@ impl Rig {
 
     fn good(&mut self, backend: &str, ms: u64) {
         let key = self.key(backend);
-        self.event(Event::Sample(key, Ok(Duration::from_millis(ms))));
+        self.event(Event::Samples(vec![(key, Ok(Duration::from_millis(ms)))]));
     }
 
     fn bad(&mut self, backend: &str) {
         let key = self.key(backend);
-        self.event(Event::Sample(key, Err(Failure::Status(500))));
+        self.event(Event::Samples(vec![(key, Err(Failure::Status(500)))]));
     }
 
     fn key(&self, backend: &str) -> StreamKey {
@@ -106,6 +108,10 @@ impl Rig {
 
     fn image(&self) -> &Image {
         self.engine.image().unwrap()
+    }
+
+    fn served(&self) -> bool {
+        self.image().rings.contains_key("web")
     }
 
     fn target(&self, host: u8) -> &TargetSpec {
@@ -148,11 +154,11 @@ fn a_service_is_published_when_every_member_has_its_verdict() {
     let mut rig = fresh();
     rig.good("a", 5);
     rig.good("a", 5);
-    assert!(rig.image().services.is_empty(), "b has no verdict yet");
+    assert!(!rig.served(), "b has no verdict yet");
     rig.bad("b");
-    assert!(rig.image().services.is_empty());
+    assert!(!rig.served());
     rig.bad("b");
-    assert_eq!(rig.image().services.len(), 1);
+    assert!(rig.served());
     assert_eq!(rig.shares(), "a 1");
     assert!(rig.target(2).dead && !rig.target(2).takes_new);
 }
@@ -164,11 +170,11 @@ fn an_undecided_service_is_published_after_the_grace() {
     rig.good("a", 5);
     rig.now = Duration::from_secs(9);
     rig.event(Event::Tick);
-    assert!(rig.image().services.is_empty());
+    assert!(!rig.served());
     rig.now = Duration::from_secs(10);
     rig.event(Event::Tick);
     assert_eq!(rig.shares(), "a 1");
-    assert_eq!(rig.image().services.len(), 1);
+    assert!(rig.served());
 }
 
 #[test]
@@ -224,10 +230,8 @@ fn when_all_are_down_all_enabled_ones_are_used_alike_and_it_is_told() {
 #[test]
 fn a_backend_that_packets_can_not_reach_is_used_by_no_rule() {
     let mut rig = fresh();
-    rig.event(Event::Way(
-        ip(1),
-        Way::Refused("the route leaves by eth1".into()),
-    ));
+    let refused = Way::Refused("the route leaves by eth1".into());
+    rig.event(Event::Ways(vec![(ip(1), refused)]));
     rig.bad("b");
     rig.bad("b");
     assert_eq!(rig.shares(), "b 1");
@@ -393,6 +397,48 @@ fn a_group_whose_every_probe_is_new_keeps_its_old_tables_until_it_is_decided() {
 }
 
 #[test]
+fn a_service_that_moves_to_a_new_group_is_held_until_that_one_is_decided() {
+    let mut rig = fresh();
+    rig.all_up();
+    let moved = BASE
+        .replace("name = \"web\"\n    latency", "name = \"new\"\n    latency")
+        .replace("group = \"web\"", "group = \"new\"")
+        .replace("kind = \"http\"", "kind = \"http\", path = \"/new\"");
+    rig.event(Event::Reload(Box::new(parse(&moved))));
+    assert!(rig.image().held.contains("new"));
+    assert_eq!(rig.image().services.len(), 1, "or it would be withdrawn");
+}
+
+#[test]
+fn a_group_that_a_reload_adds_has_a_grace_of_its_own() {
+    let mut rig = fresh();
+    rig.all_up();
+    rig.now = Duration::from_secs(100);
+    let other = BASE
+        .replace("name = \"web\"\n    latency", "name = \"new\"\n    latency")
+        .replace("group = \"web\"", "group = \"new\"")
+        .replace("kind = \"http\"", "kind = \"http\", path = \"/new\"");
+    rig.event(Event::Reload(Box::new(parse(&other))));
+    rig.now = Duration::from_secs(109);
+    rig.event(Event::Tick);
+    assert!(rig.image().held.contains("new"));
+    rig.now = Duration::from_secs(110);
+    rig.event(Event::Tick);
+    assert!(rig.image().held.is_empty());
+}
+
+#[test]
+fn a_new_group_takes_over_what_the_same_probes_have_found() {
+    let mut rig = fresh();
+    rig.all_up();
+    let other = BASE
+        .replace("name = \"web\"\n    latency", "name = \"new\"\n    latency")
+        .replace("group = \"web\"", "group = \"new\"");
+    rig.event(Event::Reload(Box::new(parse(&other))));
+    assert!(rig.image().rings.contains_key("new"));
+}
+
+#[test]
 fn a_removed_service_leaves_the_image() {
     let mut rig = fresh();
     rig.all_up();
@@ -444,7 +490,7 @@ fn a_late_sample_of_a_stream_that_is_gone_is_ignored() {
     let key = rig.key("b");
     let without = BASE.replace(", { backend = \"b\", weight = 7 }", "");
     rig.event(Event::Reload(Box::new(parse(&without))));
-    rig.event(Event::Sample(key, Err(Failure::Status(500))));
+    rig.event(Event::Samples(vec![(key, Err(Failure::Status(500)))]));
     assert_eq!(rig.shares(), "a 1");
 }
 

@@ -103,7 +103,8 @@ impl Engine {
         let published = |group: &Name| {
             self.image
                 .as_ref()
-                .is_some_and(|image| image.rings.contains_key(group) || image.held.contains(group))
+                .is_some_and(|image| image.rings.contains_key(group))
+                || self.courses[group].stands
         };
         let services = self.model.services.values().map(|service| ServiceView {
             name: service.name.clone(),

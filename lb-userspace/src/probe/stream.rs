@@ -74,8 +74,7 @@ pub fn stream_key(backend: &Backend, probe: &Probe) -> StreamKey {
 /// The streams that a configuration needs: one per endpoint over all groups, at the lowest interval
 /// and timeout of those that share it (S39).
 ///
-/// A member that the configuration disables is not probed (S37), nor is one for which `probing`
-/// (group, backend) says no.
+/// A member is probed if `probing` (group, backend) says so; a disabled one should not be (S37).
 pub fn streams(
     model: &Model,
     probing: impl Fn(&Name, &Name) -> bool,
@@ -89,7 +88,7 @@ pub fn streams(
             hasty: enough_to_decide(group.health),
         };
         let members = group.members.iter();
-        for member in members.filter(|m| m.enabled && probing(&group.name, &m.backend)) {
+        for member in members.filter(|m| probing(&group.name, &m.backend)) {
             let Some(backend) = model.backends.get(&member.backend) else {
                 continue;
             };

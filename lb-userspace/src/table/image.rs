@@ -9,13 +9,14 @@ use crate::model::{Identity, Mac, Name};
 /// images of equal inputs are equal on every host and after every restart.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Image {
-    /// The published services.
+    /// The services to be published. One whose group is held stays as the maps have it, be it not
+    /// at all, or with another group.
     pub services: BTreeMap<ServiceKey, ServiceSpec>,
     /// The ring of each group that a published service uses.
     pub rings: BTreeMap<Name, Ring>,
     /// The memberships of those groups.
     pub targets: BTreeMap<TargetKey, TargetSpec>,
-    /// Groups without a decision yet: whatever the maps say of them stands.
+    /// Groups without a decision yet: whatever the maps say of them and of their services stands.
     pub held: BTreeSet<Name>,
 }
 

@@ -65,7 +65,7 @@ pub fn ring(group: &Name, shares: &BTreeMap<Identity, Share>) -> Ring {
     let (Some(smallest), Some(largest)) = (shares.iter().min(), shares.iter().max()) else {
         return Ring::default();
     };
-    let length = length(smallest);
+    let length = ring_length(smallest);
     let mut lanes = BTreeMap::<u64, Vec<Walker>>::new();
     let quotas = quotas(&shares, length);
     for (target, quota) in quotas.into_iter().enumerate() {
@@ -104,7 +104,8 @@ fn positive(shares: &BTreeMap<Identity, Share>) -> (Vec<Identity>, Vec<Share>) {
         .unzip()
 }
 
-fn length(smallest: &Share) -> usize {
+/// The number of slots of a ring whose smallest share is `smallest`.
+pub fn ring_length(smallest: &Share) -> usize {
     LENGTHS
         .into_iter()
         .find(|length| whole_slots(smallest, *length) >= FEWEST)

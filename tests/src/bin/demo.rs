@@ -170,6 +170,7 @@ fn death(stage: &mut Stage<'_>) -> Result<String, String> {
     let detected = killed.elapsed();
     load.run_for(Duration::from_secs(1));
     let record = load.stop();
+    print!("{}", indent(&stage.waggle(&["status", "group"])?));
     let last = record
         .last_failure()
         .map_or(Duration::ZERO, |at| at.saturating_duration_since(killed));

@@ -5,10 +5,9 @@ use std::{fs, path::Path};
 use lb_tests::lab::{
     BpfFs, Daemon, Host, Lab, Scratch, ServerProcess, Settings, Topology,
     client::{Connection, connect_many},
-    program,
 };
 
-use super::rig::{PORT, WEB, reload, status, tables, wait_all_up};
+use super::rig::{PORT, WEB, detach_line, reload, status, tables, wait_all_up};
 
 fn lab() -> Lab {
     Lab::new(Topology {
@@ -37,13 +36,13 @@ fn prepare<'lab>(edge: &'lab Host, pins: &Path, states: &Scratch) -> Daemon<'lab
         ..Settings::default()
     };
     let daemon = Daemon::prepare(edge, settings);
-    let text = fs::read_to_string(daemon.config()).unwrap();
+    let text = fs::read_to_string(daemon.config()).expect("the configuration");
     let lines = text.lines().map(|line| match line.split_once(" = ") {
         Some(("pin_dir", _)) => format!("pin_dir = {:?}", pins.join(edge.name())),
         Some(("state_dir", _)) => format!("state_dir = {:?}", states.path(edge.name())),
         _ => line.to_owned(),
     });
-    fs::write(daemon.config(), lines.collect::<Vec<_>>().join("\n")).unwrap();
+    fs::write(daemon.config(), lines.collect::<Vec<_>>().join("\n")).expect("a place for it");
     daemon
 }
 
@@ -74,11 +73,7 @@ fn edges_on_one_host_keep_out_of_each_other_s_way() {
 
     assert!(first.waggle(&["backend", "drain", "backend-1"]).ok());
     first.kill9();
-    let detach = format!(
-        "{} detach --config {}",
-        program("waggle").display(),
-        first.config().display()
-    );
+    let detach = detach_line(&first);
     lab.edges[0].run(&detach);
     let pinned: Vec<_> = fs::read_dir(&root)
         .unwrap()

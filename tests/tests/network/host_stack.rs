@@ -14,7 +14,7 @@ fn serve_on_the_edge(lab: &Lab) -> WebServer {
 }
 
 fn answering(lab: &Lab) -> String {
-    fetch(lab.client(), WEB, "/").unwrap().backend
+    fetch(lab.client(), WEB, "/").expect("an answer").backend
 }
 
 #[test]

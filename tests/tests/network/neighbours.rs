@@ -15,8 +15,8 @@ const URL: &str = "http://203.0.113.10/";
 /// An open connection to the second backend.
 fn on_backend_2(lab: &Lab) -> Connection {
     let open = |_| {
-        let mut connection = lab.client().enter(|| Connection::open(WEB, None)).unwrap();
-        let answer = connection.ask_on("/").unwrap();
+        let mut connection = lab.client().enter(|| Connection::open(WEB, None)).ok()?;
+        let answer = connection.ask_on("/").ok()?;
         (answer.backend == "backend-2").then_some(connection)
     };
     (0..100)

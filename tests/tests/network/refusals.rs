@@ -15,8 +15,8 @@ fn run_with(lab: &Lab, prefix: &str, change: impl Fn(&str) -> String) -> Outcome
             ..Settings::default()
         },
     );
-    let text = fs::read_to_string(daemon.config()).unwrap();
-    fs::write(daemon.config(), change(&text)).unwrap();
+    let text = fs::read_to_string(daemon.config()).expect("the configuration");
+    fs::write(daemon.config(), change(&text)).expect("a place for it");
     let run = format!(
         "{prefix} {} run --config {}",
         program("waggle").display(),

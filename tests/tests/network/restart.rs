@@ -9,7 +9,9 @@ use lb_tests::lab::{
     client::{Connection, connect_many},
 };
 
-use super::rig::{PORT, WEB, lab, member, now, start, tables, wait_all_up, wait_health};
+use super::rig::{
+    PORT, WEB, detach_line, lab, member, now, start, tables, wait_all_up, wait_health,
+};
 
 #[test]
 fn kill_9_and_restart_under_wrk_fail_no_request() {
@@ -129,12 +131,7 @@ fn sigterm_leaves_the_program_and_detach_removes_it() {
     let tally = connect_many(lab.client(), WEB, 100);
     assert!(tally.errors.is_empty(), "{:?}", tally.errors);
 
-    let config = daemon.config();
-    let detach = format!(
-        "{} detach --config {}",
-        lb_tests::lab::program("waggle").display(),
-        config.display()
-    );
+    let detach = detach_line(&daemon);
     let said = lab.edge().run(&detach);
     assert!(said.contains("detached from eth0"), "{said}");
     assert!(!lab.edge().run("ip link show eth0").contains("xdp"));

@@ -5,7 +5,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use lb_tests::lab::{DEADLINE, Daemon, Lab, Outcome, SERVICE, Settings, Topology, wait_until};
+use lb_tests::lab::{
+    DEADLINE, Daemon, Lab, Outcome, SERVICE, Settings, Topology, program, wait_until,
+};
 use serde_json::Value;
 
 pub(super) const PORT: u16 = 80;
@@ -63,6 +65,12 @@ pub(super) fn reload(daemon: &Daemon<'_>, rest: &str) -> Outcome {
         ..Settings::default()
     });
     daemon.waggle(&["reload"])
+}
+
+/// The command line that detaches the daemon's program.
+pub(super) fn detach_line(daemon: &Daemon<'_>) -> String {
+    let (program, config) = (program("waggle"), daemon.config());
+    format!("{} detach --config {}", program.display(), config.display())
 }
 
 /// The daemon's status.

@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use lb_tests::lab::{Nginx, client::connect_many, program};
+use lb_tests::lab::{Nginx, client::connect_many};
 
-use super::rig::{PORT, WEB, lab, member, start, wait_all_up};
+use super::rig::{PORT, WEB, detach_line, lab, member, start, wait_all_up};
 
 #[test]
 fn a_state_file_that_is_not_understood_is_set_aside_and_the_daemon_starts() {
@@ -40,11 +40,7 @@ fn detach_works_under_a_running_daemon_and_the_next_start_serves_again() {
     let mut daemon = start(&lab, &[1, 1]);
     wait_all_up(&daemon, 2);
     assert!(daemon.waggle(&["backend", "drain", "backend-2"]).ok());
-    let detach = format!(
-        "{} detach --config {}",
-        program("waggle").display(),
-        daemon.config().display()
-    );
+    let detach = detach_line(&daemon);
     let said = lab.edge().run(&detach);
     assert!(said.contains("detached from eth0"), "{said}");
     assert!(!lab.edge().run("ip link show eth0").contains("xdp"));

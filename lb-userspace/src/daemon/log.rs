@@ -1,0 +1,64 @@
+//! What the log says.
+
+use std::time::Duration;
+
+use anyhow::Context as _;
+use aya::Ebpf;
+use aya_log::EbpfLogger;
+use tokio::time::interval;
+
+use crate::{engine::Notice, model::Health};
+
+/// Between two looks into the packet program's log.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Tells an operator.
+pub(super) fn tell(notice: &Notice) {
+    match notice {
+        Notice::BestEffort {
+            group,
+            active: true,
+        } => tracing::warn!(
+            %group, "All members are down: traffic goes to every enabled one (all-down rule).",
+        ),
+        Notice::BestEffort {
+            group,
+            active: false,
+        } => {
+            tracing::info!(%group, "The all-down rule is no longer in use.");
+        }
+        Notice::Health {
+            group,
+            backend,
+            health: Health::Up,
+            why,
+        } => {
+            tracing::info!(%group, %backend, why, "Backend is up.");
+        }
+        Notice::Health {
+            group,
+            backend,
+            health: _,
+            why,
+        } => {
+            tracing::warn!(%group, %backend, why, "Backend is down.");
+        }
+        Notice::Published { group } => tracing::info!(%group, "First decision; it is served."),
+        Notice::Unsent { why } => tracing::error!(why, "A probe could not be sent."),
+        Notice::Way { backend, way } => tracing::info!(%backend, way, "The way to a backend."),
+    }
+}
+
+/// Hands the packet program's log to the daemon's, several times a second.
+pub(super) fn packets(object: &mut Ebpf) -> anyhow::Result<()> {
+    let mut logger =
+        EbpfLogger::init(object).context("the packet program's log can not be read")?;
+    tokio::spawn(async move {
+        let mut pause = interval(PAUSE);
+        loop {
+            pause.tick().await;
+            logger.flush();
+        }
+    });
+    Ok(())
+}

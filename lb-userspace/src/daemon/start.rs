@@ -1,0 +1,111 @@
+//! From a configuration to a running daemon.
+
+use std::{
+    collections::BTreeSet,
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    sync::mpsc,
+};
+
+use super::{Daemon, Inputs, log, state::StateFile};
+use crate::{
+    control,
+    dataplane::{Kernel, Started, Tables},
+    engine::Engine,
+    model::{Edge, Model, Name},
+    neighbour::Neighbours,
+    probe::Scheduler,
+    table::{group_id, ring_key},
+};
+
+impl Daemon {
+    /// Attaches the program, takes over what an earlier daemon left, and begins to probe.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the daemon is where the clock is read"
+    )]
+    pub(super) async fn start(path: &Path, model: Model) -> anyhow::Result<(Self, Inputs)> {
+        allow_files();
+        let edge = &model.edge;
+        let (way_sender, ways) = mpsc::channel(1024);
+        let (sample_sender, samples) = mpsc::channel(1024);
+        let (question_sender, questions) = mpsc::channel(64);
+        let neighbours = Neighbours::start(&edge.interface, way_sender).await?;
+        let mut attached = Kernel::start(edge, ring_key(&edge.ring_key))?;
+        report(edge, &mut attached)?;
+        let (state, saved) = StateFile::open(&edge.state_dir)?;
+        let tables = attached.kernel.read_tables()?;
+        let scheduler = Scheduler::new(edge.name.clone(), sample_sender);
+        control::serve(&edge.control, question_sender)?;
+
+        let adopted = adopted(&model, &tables);
+        let (engine, effects) = Engine::start(model, saved, adopted, Duration::ZERO);
+        let mut daemon = Self {
+            config: path.to_owned(),
+            started: Instant::now(),
+            engine,
+            kernel: attached.kernel,
+            mode: attached.mode,
+            tables,
+            pending: None,
+            scheduler,
+            neighbours,
+            state,
+            turns: 0,
+            changed: false,
+            _object: attached.object,
+            _lock: attached.lock,
+        };
+        daemon.perform(effects)?;
+        let inputs = Inputs {
+            samples,
+            ways,
+            questions,
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hangup: signal(SignalKind::hangup())?,
+        };
+        Ok((daemon, inputs))
+    }
+}
+
+fn report(edge: &Edge, attached: &mut Started) -> anyhow::Result<()> {
+    if let Some(warning) = &attached.warning {
+        tracing::warn!("{warning}");
+    }
+    if edge.packet_log {
+        log::packets(&mut attached.object)?;
+    }
+    tracing::info!(
+        edge = %edge.name, interface = edge.interface, mode = %attached.mode,
+        adopted = attached.adopted, "The packet program is attached.",
+    );
+    Ok(())
+}
+
+/// The groups that the tables of an earlier daemon serve.
+fn adopted(model: &Model, tables: &Tables) -> BTreeSet<Name> {
+    let served: BTreeSet<_> = tables
+        .services()
+        .map(|(_, service)| service.group)
+        .collect();
+    let groups = model.groups.keys();
+    groups
+        .filter(|name| served.contains(&group_id(name)))
+        .cloned()
+        .collect()
+}
+
+/// Each probe under way holds a file: lets there be as many as this process may have.
+fn allow_files() {
+    let limit = Resource::RLIMIT_NOFILE;
+    let raised = getrlimit(limit).and_then(|(_, most)| setrlimit(limit, most, most));
+    if let Err(error) = raised {
+        tracing::warn!(%error, "The limit of open files stays low.");
+    }
+}
