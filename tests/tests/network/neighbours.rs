@@ -74,16 +74,24 @@ fn case_73_a_stale_entry_with_a_wrong_mac_address_is_mended_under_traffic() {
     let mut connection = on_backend_2(&lab);
     lab.edge()
         .ip(&["neigh replace 198.51.100.102 lladdr 02:00:00:00:00:77 dev eth0 nud stale"]);
+    wait_log(&daemon, "by 02:00:00:00:00:77");
+    // Packets are lost until the kernel has asked again; then their repetitions arrive.
     connection.patience(DEADLINE).unwrap();
     assert_eq!(connection.ask_on("/").unwrap().backend, "backend-2");
+    let tally = connect_many(lab.client(), WEB, 100);
+    assert!(tally.errors.is_empty(), "{:?}", tally.errors);
     wait_until(DEADLINE, "the right address again", || {
         let log = daemon.log();
-        let last = log
-            .lines()
-            .rfind(|line| line.contains("backend=backend-2") && line.contains("way="));
+        let ways = |line: &&str| line.contains("The way to a backend. backend=backend-2");
+        let last = log.lines().rfind(ways);
         last.is_some_and(|line| line.contains("by 02:00:00:00:00:66"))
     });
+    wait_all_up(&daemon, 2);
     let tally = connect_many(lab.client(), WEB, 300);
     assert!(tally.errors.is_empty(), "{:?}", tally.errors);
-    assert!(tally.share("backend-2") > 0.3, "{tally:?}");
+    assert!(
+        tally.share("backend-2") > 0.3,
+        "{tally:?}\n{}",
+        daemon.log()
+    );
 }

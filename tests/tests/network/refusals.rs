@@ -50,6 +50,27 @@ fn a_second_daemon_of_the_same_edge_is_refused() {
 }
 
 #[test]
+fn an_edge_that_would_share_another_s_pins_or_socket_is_refused() {
+    let lab = lab(1);
+    let _server = Nginx::start(&lab.backends[0], PORT);
+    let daemon = start(&lab, &[1]);
+    wait_all_up(&daemon, 1);
+    lab.edge()
+        .ip(&["link add br9 type bridge", "link set br9 up"]);
+    let first = fs::read_to_string(daemon.config()).unwrap();
+    let second = first
+        .replace("\"edge-1\"", "\"edge-2\"")
+        .replace("\"eth0\"", "\"br9\"")
+        .replace("/state\"", "/state-2\"");
+    let outcome = run_with(&lab, "", |_| second.clone());
+    refused(&outcome, &["another waggle daemon", "edge.pin_dir"]);
+    let outcome = run_with(&lab, "", |_| second.replace("/waggle\"", "/waggle-2\""));
+    refused(&outcome, &["another daemon listens", "edge.control"]);
+    wait_all_up(&daemon, 1);
+    assert_eq!(status(&daemon)["edge"]["name"], "edge-1");
+}
+
+#[test]
 fn an_interface_that_is_not_there_is_named_with_those_that_are() {
     let lab = Lab::new(Topology {
         backends: 1,

@@ -14,18 +14,20 @@ fn a_state_file_that_is_not_understood_is_set_aside_and_the_daemon_starts() {
     wait_all_up(&daemon, 2);
     assert!(daemon.waggle(&["backend", "drain", "backend-2"]).ok());
     let file = daemon.control().with_file_name("state").join("state.json");
-    for garbage in [&b"{\"admin\": ["[..], b"\xff\x00\x00", b"[[[[[[[["] {
-        daemon.kill9();
-        fs::write(&file, garbage).unwrap();
-        daemon.restart();
-        wait_all_up(&daemon, 2);
-        assert_eq!(fs::read(file.with_extension("json.bad")).unwrap(), garbage);
-        assert_eq!(member(&daemon, "backend-2")["admin"], "enable");
-    }
+    let garbage = b"{\"admin\": [\xff";
+    daemon.kill9();
+    fs::write(&file, garbage).unwrap();
+    daemon.restart();
+    wait_all_up(&daemon, 2);
+    assert_eq!(fs::read(file.with_extension("json.bad")).unwrap(), garbage);
+    assert_eq!(member(&daemon, "backend-2")["admin"], "enable");
     let log = daemon.log();
-    let warned = "is not understood";
-    assert_eq!(log.matches(warned).count(), 3, "{log}");
-    assert!(log.contains("drains in it are not in force"), "{log}");
+    for warning in [
+        "state.json is not understood",
+        "drains in it are not in force",
+    ] {
+        assert!(log.contains(warning), "{log}");
+    }
     let tally = connect_many(lab.client(), WEB, 200);
     assert!(
         tally.errors.is_empty() && tally.share("backend-2") > 0.3,
