@@ -29,8 +29,8 @@ mod tests {
     #[test]
     fn the_key_of_a_text_is_the_same_on_every_host_and_in_every_version() {
         let key = ring_key("waggle");
-        assert_eq!(key.v4(&[1, 2, 3, u32::MAX]), 0xf5fa_4a17);
-        assert_eq!(key.v6(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]), 0x8455_0ee8);
+        assert_eq!(key.v4(&[1, 2, 3, u32::MAX]), 0x1627_8c31);
+        assert_eq!(key.v6(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]), 0x06cc_caaf);
     }
 
     #[test]
