@@ -23,14 +23,18 @@ impl Arguments {
         let filter = EnvFilter::builder()
             .with_env_var("WAGGLE_LOG")
             .with_default_directive(tracing::Level::INFO.into())
-            .from_env_lossy();
+            .from_env_lossy()
+            // The packet program logs only when `packet_log` asks for it.
+            .add_directive("waggle_xdp=debug".parse()?);
         tracing_subscriber::fmt()
             .with_env_filter(filter)
             .with_writer(std::io::stderr)
             .with_ansi(std::io::stderr().is_terminal())
             .with_target(false)
             .init();
-        tokio::runtime::Builder::new_current_thread()
+        // Probes run on a thread of their own, so that the daemon's work is not in their latency.
+        tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
             .enable_all()
             .build()?
             .block_on(daemon::run(&self.config))?;

@@ -53,7 +53,7 @@ fn text(status: &Status, only: Option<Part>) -> String {
         Some(Part::Group) => groups(&status.view.groups),
         Some(Part::Backend) => backends(&status.view.groups),
         None => [
-            edge(&status.edge),
+            edge(status),
             services(status),
             groups(&status.view.groups),
             counters("packets", &status.verdicts),
@@ -63,7 +63,7 @@ fn text(status: &Status, only: Option<Part>) -> String {
     }
 }
 
-fn edge(edge: &EdgeView) -> String {
+fn edge(status: &Status) -> String {
     let EdgeView {
         name,
         interface,
@@ -73,11 +73,19 @@ fn edge(edge: &EdgeView) -> String {
         config,
         flows,
         flow_entries,
-    } = edge;
+        attached,
+    } = &status.edge;
+    let pending = (status.pending.iter()).map(|why| format!("NOT IN FORCE YET: {why}\n"));
     let uptime = humantime::format_duration(Duration::from_secs(*uptime_s));
+    let mode = if *attached {
+        format!("{xdp_mode} XDP")
+    } else {
+        "NOT ATTACHED: start the daemon anew".to_owned()
+    };
     format!(
-        "edge {name} on {interface} ({xdp_mode} XDP), pid {pid}, up {uptime}, {}\n{flows} of {flow_entries} flow entries live\n",
+        "edge {name} on {interface} ({mode}), pid {pid}, up {uptime}, {}\n{flows} of {flow_entries} flow entries live\n{}",
         config.display(),
+        pending.collect::<String>(),
     )
 }
 
@@ -113,6 +121,9 @@ fn group(group: &GroupView) -> String {
     }
     if group.undecided {
         text += "  waits for first probes";
+    }
+    if group.no_answer {
+        text += "  NO MEMBER MAY GET TRAFFIC: new flows are dropped";
     }
     if group.best_effort {
         text += "  ALL DOWN: every enabled member is used";

@@ -26,12 +26,11 @@ const CLIENTS: usize = 64;
 pub type Question = (Request, oneshot::Sender<Reply>);
 
 /// Listens at `path`, readable and writable for owner and group, and hands every request to
-/// `questions`. The caller holds the edge's lock, so a socket that is there already is a dead
-/// daemon's and is replaced.
+/// `questions`. A socket that a dead daemon left there is replaced.
 ///
 /// # Errors
 ///
-/// The path can not be made, or something else than a socket is there.
+/// The path can not be made, or something else than a dead daemon's socket is there.
 pub fn serve(path: &Path, questions: mpsc::Sender<Question>) -> anyhow::Result<()> {
     let listener = bind(path).with_context(|| format!("control socket {}", path.display()))?;
     tokio::spawn(async move {
@@ -66,7 +65,12 @@ fn bind(path: &Path) -> anyhow::Result<UnixListener> {
         fs::create_dir_all(directory)?;
     }
     match fs::symlink_metadata(path) {
-        Ok(there) if there.file_type().is_socket() => fs::remove_file(path)?,
+        Ok(there) if there.file_type().is_socket() => {
+            if std::os::unix::net::UnixStream::connect(path).is_ok() {
+                bail!("another daemon answers there; set another edge.control");
+            }
+            fs::remove_file(path)?;
+        }
         Ok(_) => bail!("something that is no socket stands there; remove it or set edge.control"),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(error.into()),

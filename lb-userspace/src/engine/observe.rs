@@ -57,7 +57,7 @@ impl Engine {
             }
         }
         if !turned.is_empty() {
-            effects.push(Effect::Save(self.saved()));
+            effects.push(Effect::Save);
         }
         moved || !turned.is_empty()
     }
@@ -68,8 +68,12 @@ impl Engine {
         for backend in backends.filter(|backend| IpAddr::V4(backend.address) == address) {
             effects.push(Effect::Tell(Notice::Way {
                 backend: backend.name.clone(),
+                open: matches!(way, Way::Open { .. }),
                 way: way.to_string(),
             }));
+        }
+        if let Way::Open { .. } = way {
+            self.open_ways.insert(address, way.clone());
         }
         self.ways.insert(address, way);
     }
