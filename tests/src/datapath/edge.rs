@@ -12,10 +12,13 @@ use lb_common::{
 use lb_userspace::dataplane::object::OBJECT;
 use nix::time::{ClockId, clock_gettime};
 
-use crate::packet::{self, Packet};
+use super::packet::{self, Packet};
 
+/// The frame is dropped.
 pub const XDP_DROP: u32 = 1;
+/// The frame goes on to the host.
 pub const XDP_PASS: u32 = 2;
+/// The frame is sent back to where it came from.
 pub const XDP_TX: u32 = 3;
 
 /// The group of [`WEB`].
@@ -30,8 +33,11 @@ pub const WEB: Service = Service {
 
 /// What is set when the program is loaded.
 pub struct Settings {
+    /// Buckets of the flow table, a power of two.
     pub buckets: u32,
+    /// Entries that a CPU may write per tick.
     pub insert_limit: u32,
+    /// Whether every packet of a service is logged.
     pub packet_log: bool,
     /// What the flow table's secret is drawn from.
     pub secret: u64,
@@ -56,7 +62,9 @@ pub struct Edge {
 /// What the program made of a packet.
 #[derive(Debug, Eq, PartialEq)]
 pub struct Ran {
+    /// Its return value.
     pub action: u32,
+    /// The frame as it left it.
     pub frame: Vec<u8>,
 }
 
@@ -64,6 +72,8 @@ impl Edge {
     /// Loads the program; its tables are empty but for the keys.
     pub fn load(settings: &Settings) -> Self {
         let mut ebpf = EbpfLoader::new()
+            // The object has nothing to relocate, and reading the kernel's types takes a while.
+            .btf(None)
             .override_global("FLOW_MASK", &(settings.buckets - 1), true)
             .override_global("INSERT_LIMIT", &settings.insert_limit, true)
             .override_global("PACKET_LOG", &u8::from(settings.packet_log), true)
@@ -101,6 +111,7 @@ impl Edge {
         );
     }
 
+    /// Writes an element of TARGETS.
     pub fn set_target(&mut self, id: u16, target: Target) {
         self.set("TARGETS", id.into(), target);
     }
@@ -119,10 +130,12 @@ impl Edge {
         self.set("RINGS", row, Descriptor::new(offset, length));
     }
 
+    /// Writes an element of FLOWS.
     pub fn set_bucket(&mut self, index: u32, bucket: Bucket) {
         self.set("FLOWS", index, bucket);
     }
 
+    /// Writes an element of an array.
     pub fn set<T: Pod>(&mut self, map: &str, index: u32, value: T) {
         let map = self.ebpf.map_mut(map).unwrap();
         let mut array: Array<&mut MapData, T> = map.try_into().unwrap();
@@ -170,6 +183,7 @@ impl Edge {
         entries[0]
     }
 
+    /// Packets and bytes with a verdict.
     pub fn verdict(&self, verdict: Verdict) -> Counter {
         self.counter("VERDICTS", verdict as u32)
     }
@@ -190,16 +204,19 @@ impl Edge {
         }
     }
 
+    /// What the kernel says of the program.
     pub fn info(&self) -> ProgramInfo {
         self.program().info().unwrap()
     }
 
-    pub fn map(&self, name: &str) -> &aya::maps::Map {
-        self.ebpf.map(name).unwrap()
+    /// The program.
+    pub fn program(&self) -> &Xdp {
+        self.ebpf.program("waggle").unwrap().try_into().unwrap()
     }
 
-    fn program(&self) -> &Xdp {
-        self.ebpf.program("waggle").unwrap().try_into().unwrap()
+    /// A map by its name.
+    pub fn map(&self, name: &str) -> &aya::maps::Map {
+        self.ebpf.map(name).unwrap()
     }
 
     fn hash_map<K: Pod, V: Pod>(&mut self, name: &str) -> HashMap<&mut MapData, K, V> {

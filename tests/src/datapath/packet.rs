@@ -4,9 +4,13 @@ use std::net::Ipv4Addr;
 
 use lb_common::{Address, Protocol, Tuple};
 
+/// TCP flag: the sender has said all it had to say.
 pub const FIN: u8 = 1;
+/// TCP flag: a connection opens.
 pub const SYN: u8 = 2;
+/// TCP flag: the connection is over.
 pub const RST: u8 = 4;
+/// TCP flag: the acknowledgement number counts.
 pub const ACK: u8 = 16;
 
 /// The client of a packet of which nothing else is said.
@@ -20,13 +24,13 @@ pub const MORE_FRAGMENTS: u16 = 0x2000;
 
 /// Declares the parts of a packet, each with a method that changes it.
 macro_rules! parts {
-    ($($(#[$doc:meta])* $part:ident: $ty:ty,)+) => {
+    ($($(#[$doc:meta])+ $part:ident: $ty:ty,)+) => {
         /// A TCP segment over IPv4 over Ethernet.
         #[derive(Clone)]
         pub struct Packet { $($part: $ty,)+ }
 
         impl Packet {
-            $($(#[$doc])* pub fn $part(mut self, $part: $ty) -> Self {
+            $($(#[$doc])+ pub fn $part(mut self, $part: $ty) -> Self {
                 self.$part = $part;
                 self
             })+
@@ -35,11 +39,13 @@ macro_rules! parts {
 }
 
 parts! {
+    /// EtherType.
     ether_type: u16,
     /// Bytes of options.
     ip_options: usize,
     /// IP flags and fragment offset.
     fragment: u16,
+    /// IP protocol number.
     protocol: u8,
     /// Source address and port.
     from: (Ipv4Addr, u16),

@@ -18,9 +18,9 @@ use network_types::{ip::Ipv4Hdr, tcp::TcpHdr};
 
 use super::cursor;
 
-/// The program that is measured.
+/// The programs that are measured: floor, reference, product.
 #[map]
-static MEASURED: ProgramArray = ProgramArray::with_max_entries(1, 0);
+static MEASURED: ProgramArray = ProgramArray::with_max_entries(3, 0);
 
 /// The payload of the frames, little-endian: which client is next, and how many there are.
 #[repr(C)]
@@ -33,10 +33,26 @@ struct Clients {
 unsafe impl Header for Clients {}
 
 #[xdp]
-fn generate(mut context: XdpContext) -> u32 {
+fn generate_for_floor(context: XdpContext) -> u32 {
+    generate(context, 0)
+}
+
+#[xdp]
+fn generate_for_reference(context: XdpContext) -> u32 {
+    generate(context, 1)
+}
+
+#[xdp]
+fn generate_for_product(context: XdpContext) -> u32 {
+    generate(context, 2)
+}
+
+/// A constant index makes the tail call a direct jump.
+#[inline(always)]
+fn generate(mut context: XdpContext, index: u32) -> u32 {
     if next_client(&mut cursor(&mut context)).is_some() {
         // SAFETY: nothing here waits to be dropped.
-        unsafe { MEASURED.tail_call(&context, 0) };
+        unsafe { MEASURED.tail_call(&context, index) };
     }
     xdp_action::XDP_ABORTED
 }
