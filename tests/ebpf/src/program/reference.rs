@@ -14,17 +14,14 @@ use network_types::{ip::Ipv4Hdr, tcp::TcpHdr};
 
 use super::cursor;
 
-/// Entries of REFERENCE_FLOWS unless the loader says otherwise.
-const FLOW_COUNT: u32 = 1 << 20;
-
 /// Address and (port, protocol) of a service, as in the headers; value: its first target and how
 /// many it has.
 #[map]
 static REFERENCE_SERVICES: HashMap<[u32; 2], [u32; 2]> = HashMap::with_max_entries(1024, 0);
 
-/// The target of a flow.
+/// The target of a flow. The loader says how many there are.
 #[map]
-static REFERENCE_FLOWS: LruHashMap<Flow, u32> = LruHashMap::with_max_entries(FLOW_COUNT, 0);
+static REFERENCE_FLOWS: LruHashMap<Flow, u32> = LruHashMap::with_max_entries(1, 0);
 
 /// Destination and source MAC address of the frames to a target.
 #[map]

@@ -9,6 +9,8 @@
 //! (reference - floor). Each is taken within a round, and its median over the rounds is shown with
 //! a 95 % bootstrap interval.
 //!
+//! A run takes longer than its packets do: the kernel waits for all CPUs before and after each.
+//!
 //! What it can not show: drivers, memory that a network card has just written, several CPUs.
 
 mod columns;

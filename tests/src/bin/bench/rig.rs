@@ -25,7 +25,7 @@ static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/be
 /// Entries of the product's flow table: four times the largest number of flows.
 pub(crate) const FLOW_ENTRIES: u32 = 1 << 22;
 
-/// Entries of the reference's, as its object has it.
+/// Entries of the reference's: it evicts nothing while there is room.
 pub(crate) const REFERENCE_ENTRIES: u32 = 1 << 20;
 
 /// Targets of the service.
@@ -93,6 +93,7 @@ impl Rig {
         // The object has nothing to relocate, and reading the kernel's types takes a while.
         let mut object = loader
             .btf(None)
+            .map_max_entries("REFERENCE_FLOWS", REFERENCE_ENTRIES)
             .load(OBJECT)
             .context("the bench needs root to load programs")?;
         for (name, program) in object.programs_mut() {
@@ -160,7 +161,7 @@ impl Rig {
         Ok(misses.get(&0, 0)?.iter().sum())
     }
 
-    /// Which part of the product's flow table is in use.
+    /// Which part of the product's flow table is in use: entries written where none was live.
     pub(crate) fn table_load(&self) -> f64 {
         self.edge.events(FlowEvent::Inserted) as f64 / f64::from(FLOW_ENTRIES)
     }
