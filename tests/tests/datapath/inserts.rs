@@ -1,14 +1,10 @@
 //! The limit that stands before every insert.
 
 use lb_common::{FlowEvent, Verdict};
-use nix::{
-    sched::{CpuSet, sched_getaffinity, sched_setaffinity},
-    unistd::Pid,
-};
-
-use crate::{
+use lb_tests::datapath::{
     edge::{self, Edge, Settings},
     packet::syn_from,
+    stay_on_one_cpu,
 };
 
 const LIMIT: u32 = 5;
@@ -16,6 +12,7 @@ const FLOOD: u32 = 64;
 
 #[test]
 fn a_flood_of_new_flows_is_forwarded_but_remembered_only_up_to_the_limit() {
+    // The limit is per CPU.
     stay_on_one_cpu();
     let edge = Edge::with_web(&Settings {
         insert_limit: LIMIT,
@@ -64,13 +61,4 @@ fn next_tick() -> u32 {
         }
         std::hint::spin_loop();
     }
-}
-
-/// The limit is per CPU, so the thread must not wander.
-fn stay_on_one_cpu() {
-    let allowed = sched_getaffinity(Pid::from_raw(0)).unwrap();
-    let cpu = (0..CpuSet::count()).find(|cpu| allowed.is_set(*cpu).unwrap());
-    let mut one = CpuSet::new();
-    one.set(cpu.unwrap()).unwrap();
-    sched_setaffinity(Pid::from_raw(0), &one).unwrap();
 }

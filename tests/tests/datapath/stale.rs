@@ -1,8 +1,7 @@
 //! Entries that are no longer, or not quite, what they say.
 
 use lb_common::{Bucket, Entry, FlowEvent, FlowState, Service, Target, TargetState, WAYS};
-
-use crate::{
+use lb_tests::datapath::{
     edge::{self, Edge, GROUP, Settings, WEB},
     packet::{ACK, SERVICE, SYN, data, syn},
 };

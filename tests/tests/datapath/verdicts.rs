@@ -3,8 +3,7 @@
 use std::net::Ipv4Addr;
 
 use lb_common::{Descriptor, ForwardMode, Protocol, Target, VERDICTS, Verdict};
-
-use crate::{
+use lb_tests::datapath::{
     edge::{self, Edge, Ran, Settings, WEB, XDP_DROP, XDP_PASS, XDP_TX},
     packet::{ACK, CLIENT, FIN, MORE_FRAGMENTS, Packet, RST, SERVICE, SYN, data, syn},
 };
