@@ -1,4 +1,4 @@
-//! Compiles XDP programs, for build scripts.
+//! Compiles XDP programs, for the build scripts of the packages that carry them.
 //!
 //! It calls cargo itself: a stable toolchain compiles for BPF only with `RUSTC_BOOTSTRAP` and
 //! `-Z build-std`, and the compiler's chatter is worth showing only when it fails.
@@ -15,8 +15,11 @@ const TARGET: &str = "bpfel-unknown-none";
 /// # Errors
 ///
 /// What is missing, or what the compiler said.
-pub fn object(package: &str, bin: &str, sources: &[&str]) -> anyhow::Result<()> {
+pub(crate) fn object(package: &str, bin: &str, sources: &[&str]) -> anyhow::Result<()> {
     println!("cargo:rerun-if-env-changed=PATH");
+    // Dependencies and profile of the program are in none of the sources.
+    println!("cargo:rerun-if-changed=../Cargo.toml");
+    println!("cargo:rerun-if-changed=../Cargo.lock");
     for source in sources {
         println!("cargo:rerun-if-changed={source}");
     }
