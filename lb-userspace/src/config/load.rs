@@ -27,7 +27,7 @@ pub enum LoadError {
         path: PathBuf,
     },
     /// It can not be read, or it is no UTF-8 text.
-    #[error("can not read {}: {source}", path.display())]
+    #[error("can not read {}", path.display())]
     Read {
         /// The file.
         path: PathBuf,
@@ -80,11 +80,15 @@ mod tests {
 
     use super::*;
 
+    /// What is printed when a file can not be loaded.
+    fn message(path: &Path) -> String {
+        format!("{:#}", anyhow::Error::from(load(path).unwrap_err()))
+    }
+
     fn error(content: &[u8]) -> String {
         let file = tempfile::NamedTempFile::new().unwrap();
         fs::write(file.path(), content).unwrap();
-        let message = load(file.path()).unwrap_err().to_string();
-        message.replace(&file.path().display().to_string(), "FILE")
+        message(file.path()).replace(&file.path().display().to_string(), "FILE")
     }
 
     #[test]
@@ -94,12 +98,12 @@ mod tests {
             "can not read FILE: stream did not contain valid UTF-8"
         );
         assert_eq!(
-            load(Path::new("/nonexistent")).unwrap_err().to_string(),
+            message(Path::new("/nonexistent")),
             "can not read /nonexistent: No such file or directory (os error 2)"
         );
         let huge = tempfile::NamedTempFile::new().unwrap();
         huge.as_file().set_len(LARGEST + 1).unwrap();
-        let message = load(huge.path()).unwrap_err().to_string();
+        let message = message(huge.path());
         assert!(
             message.ends_with(" is no configuration: it is larger than 16 MiB"),
             "{message}"
