@@ -112,6 +112,7 @@ impl Watcher {
                 event = events.next(&addresses) => {
                     event?;
                     time::sleep(SETTLE).await;
+                    events.skip_waiting();
                     false
                 }
                 _ = refresh.tick() => true,
@@ -183,4 +184,47 @@ impl Watcher {
 
 fn failed(neighbour: Option<Neighbour>) -> bool {
     neighbour.is_some_and(|neighbour| neighbour.state == NeighbourState::Failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::{StreamExt as _, stream};
+    use rtnetlink::{
+        packet_core::{NetlinkHeader, NetlinkMessage, NetlinkPayload},
+        packet_route::{RouteNetlinkMessage, route::RouteMessage},
+    };
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_burst_of_changes_is_looked_at_together() {
+        const BURST: u32 = 500;
+        let route = RouteNetlinkMessage::NewRoute(RouteMessage::default());
+        let payload = NetlinkPayload::InnerMessage(route);
+        let change = NetlinkMessage::new(NetlinkHeader::default(), payload);
+        let (all_taken, taken) = oneshot::channel();
+        let last = change.clone();
+        let last = stream::once(async move {
+            all_taken.send(()).unwrap();
+            last
+        });
+        let burst = stream::iter(vec![change; BURST as usize - 1]).chain(last);
+        let events = Events::of(burst.chain(stream::pending()).boxed());
+
+        let (_addresses, watched) = watch::channel(BTreeSet::new());
+        let (changes, _ways) = mpsc::channel(1);
+        let watcher = Watcher {
+            interface: "lo".to_owned(),
+            watched,
+            changes,
+            known: BTreeMap::new(),
+        };
+        // A look at each of them alone takes at least `SETTLE`.
+        let together = time::timeout(SETTLE * BURST / 2, taken);
+        tokio::select! {
+            () = watcher.run(Kernel::open().unwrap(), events) => panic!("the watcher ended"),
+            taken = together => taken.expect("one by one").unwrap(),
+        }
+    }
 }
