@@ -115,6 +115,21 @@ fn backends_on_the_link_are_resolved() {
 }
 
 #[test]
+fn a_way_is_told_anew_when_its_address_was_left_out_for_a_moment() {
+    on_the_edge(async |lab| {
+        let [a, b] = [&lab.backends[0], &lab.backends[1]];
+        let mut watch = Watch::start([address(a)]).await;
+        watch.expect(address(a), open(lab, a.mac())).await;
+        watch.neighbours.watch([address(a), address(b)].into());
+        watch.expect(address(b), open(lab, b.mac())).await;
+        // Between the two the watcher has no turn.
+        watch.neighbours.watch([address(a)].into());
+        watch.neighbours.watch([address(a), address(b)].into());
+        assert_eq!(watch.next().await, (address(b), open(lab, b.mac())));
+    });
+}
+
+#[test]
 fn a_flushed_entry_is_resolved_again_and_closes_nothing() {
     on_the_edge(async |lab| {
         let backend = &lab.backends[0];

@@ -1,7 +1,4 @@
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    net::IpAddr,
-};
+use std::{collections::BTreeMap, net::IpAddr};
 
 use anyhow::{Context as _, bail};
 use futures_util::{FutureExt as _, StreamExt as _, TryStreamExt as _, pin_mut, stream::BoxStream};
@@ -21,6 +18,7 @@ use tokio::task::JoinSet;
 
 use super::{
     Interface,
+    watcher::Watched,
     way::{Links, Neighbour, Nudge, Route},
 };
 use crate::model::Mac;
@@ -62,10 +60,11 @@ impl Events {
         })
     }
 
-    /// Waits until something changes that may concern the ways to `addresses`. Lost events may.
-    pub(super) async fn next(&mut self, addresses: &BTreeSet<IpAddr>) -> anyhow::Result<()> {
+    /// Waits until something changes that may concern the ways to what is watched. Lost events
+    /// may.
+    pub(super) async fn next(&mut self, watched: &Watched) -> anyhow::Result<()> {
         while let Some(message) = self.messages.next().await {
-            if concerns(&message, addresses) {
+            if concerns(&message, watched) {
                 return Ok(());
             }
         }
@@ -184,12 +183,12 @@ impl Kernel {
     }
 }
 
-fn concerns(message: &NetlinkMessage<RouteNetlinkMessage>, addresses: &BTreeSet<IpAddr>) -> bool {
+fn concerns(message: &NetlinkMessage<RouteNetlinkMessage>, watched: &Watched) -> bool {
     match &message.payload {
         NetlinkPayload::InnerMessage(
             RouteNetlinkMessage::NewNeighbour(neighbour)
             | RouteNetlinkMessage::DelNeighbour(neighbour),
-        ) => neighbour_address(neighbour).is_some_and(|address| addresses.contains(&address)),
+        ) => neighbour_address(neighbour).is_some_and(|address| watched.contains_key(&address)),
         _ => true,
     }
 }
@@ -287,7 +286,7 @@ mod tests {
 
     fn concerned(payload: NetlinkPayload<RouteNetlinkMessage>) -> bool {
         let message = NetlinkMessage::new(NetlinkHeader::default(), payload);
-        concerns(&message, &[BACKEND].into())
+        concerns(&message, &[(BACKEND, 1)].into())
     }
 
     #[test]
