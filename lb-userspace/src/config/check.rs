@@ -257,7 +257,7 @@ mod tests {
             model.groups.insert(name, group.clone());
         }
         assert_eq!(too_large(&model), "");
-        model.services.insert(name(1024), service.clone());
+        model.services.insert(name(1024), service);
         let services = "service: there are 1025 services; \
             use at most 1024, or spread them over several edges";
         assert_eq!(too_large(&model), services);

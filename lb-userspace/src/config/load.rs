@@ -116,13 +116,12 @@ mod tests {
         let pipe = directory.path().join("pipe");
         nix::unistd::mkfifo(&pipe, Mode::S_IRWXU).unwrap();
         for path in [&pipe, directory.path(), Path::new("/dev/null")] {
-            let (sender, loaded) = mpsc::channel();
+            let (sender, told) = mpsc::channel();
             let given = path.to_owned();
-            thread::spawn(move || sender.send(load(&given)));
-            let loaded = loaded.recv_timeout(Duration::from_secs(10));
+            thread::spawn(move || sender.send(message(&given)));
+            let told = told.recv_timeout(Duration::from_secs(10));
             let expected = format!("{} is no regular file", path.display());
-            let error = loaded.expect("no waiting").unwrap_err();
-            assert_eq!(error.to_string(), expected);
+            assert_eq!(told.expect("no waiting"), expected);
         }
     }
 
