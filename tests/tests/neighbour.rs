@@ -10,7 +10,7 @@ use std::{
 use lb_tests::lab::{DEADLINE, Host, INTERFACE, Lab, Topology};
 use lb_userspace::{
     model::Mac,
-    neighbour::{Interface, Neighbours, Way},
+    neighbour::{Neighbours, Way},
 };
 use tokio::{
     runtime,
@@ -336,18 +336,13 @@ fn drops() -> u64 {
 }
 
 #[test]
-fn an_interface_is_looked_up_or_missed_by_name() {
-    on_the_edge(async |lab| {
-        let found = Interface::look_up("eth0").await.unwrap();
-        assert_eq!((found.mac, found.mtu), (lab.edge().mac(), 1500));
-        assert!(found.index > 1);
+fn an_interface_is_missed_by_name() {
+    on_the_edge(async |_| {
         for (name, complaint) in [
             ("eth7", "there is no interface eth7; there are: lo, eth0"),
             ("", "there is no interface ; there are: lo, eth0"),
             ("lo", "lo is no Ethernet interface: it has no MAC address"),
         ] {
-            let error = Interface::look_up(name).await.unwrap_err();
-            assert_eq!(error.to_string(), complaint);
             let (sender, _receiver) = mpsc::channel(1);
             let error = Neighbours::start(name, sender).await.unwrap_err();
             assert_eq!(error.to_string(), complaint);

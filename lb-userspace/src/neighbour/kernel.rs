@@ -17,7 +17,7 @@ use rtnetlink::{
 use tokio::task::JoinSet;
 
 use super::{
-    Interface,
+    interface::Interface,
     watcher::Watched,
     way::{Links, Neighbour, Nudge, Route},
 };

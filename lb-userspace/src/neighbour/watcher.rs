@@ -13,7 +13,8 @@ use tokio::{
 };
 
 use super::{
-    Interface, Way,
+    Way,
+    interface::Interface,
     kernel::{Events, Kernel},
     way::{Facts, Neighbour, nudge},
 };
@@ -43,13 +44,14 @@ impl Neighbours {
     /// way to an address is sent once when it is first known, and then whenever it changes.
     ///
     /// # Errors
-    /// Those of [`Interface::look_up`].
+    /// When there is no such interface, with the names of those that exist; when it is no Ethernet
+    /// interface; when the kernel can not be asked.
     pub async fn start(
         interface: &str,
         changes: mpsc::Sender<(IpAddr, Way)>,
     ) -> anyhow::Result<Self> {
         let (kernel, events) = (Kernel::open()?, Events::subscribe()?);
-        Interface::ask(&kernel, interface).await?;
+        Interface::look_up(&kernel, interface).await?;
         let (sender, watched) = watch::channel(Watched::new());
         let watcher = Watcher {
             interface: interface.to_owned(),

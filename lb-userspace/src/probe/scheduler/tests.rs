@@ -11,7 +11,7 @@ use super::*;
 use crate::{
     model::ProbeKind,
     probe::{
-        Failure,
+        Failure, Phase,
         fixtures::{self, group, head, model, name},
         server::Server,
         streams,
@@ -174,7 +174,8 @@ async fn a_running_stream_takes_a_new_interval_and_timeout() {
     scheduler.set(&BTreeMap::from([(key(server.address), schedule)]));
     for _ in 0..3 {
         let (_, sample) = next(&mut samples).await;
-        assert_eq!(sample.unwrap_err().label(), "answer_timeout");
+        let phase = Phase::Answer;
+        assert_eq!(sample, Err(Failure::Timeout { phase }));
     }
 }
 
