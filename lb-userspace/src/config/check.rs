@@ -9,12 +9,10 @@ use super::{
     summary::summary,
 };
 use crate::{
+    dataplane::Capacity,
     model::{Backend, Group, Model, Name, Service},
     table::group_id,
 };
-
-/// Ids of targets, 0 not among them.
-const MOST_TARGETS: usize = 0xffff;
 
 /// Reads a whole configuration file.
 pub(super) fn file(root: &mut Table<'_>) -> Option<Checked> {
@@ -110,21 +108,36 @@ fn check_group_ids(root: &Table<'_>, groups: &[Found<Group>]) {
 
 fn check_sizes(root: &Table<'_>, model: &Model) {
     let summary = summary(model);
-    if summary.targets > MOST_TARGETS {
-        let message = format!(
-            "the groups of all services have {} members",
-            summary.targets
-        );
-        let mend = format!("use at most {MOST_TARGETS}");
-        root.wrong("group", Wrong::new(message, mend));
+    let size = Capacity::new(model.edge.ring_slots);
+    for (key, what, number, most) in [
+        ("service", "services", summary.services.len(), size.services),
+        (
+            "group",
+            "groups that services use",
+            summary.rings,
+            size.rows,
+        ),
+        (
+            "group",
+            "members of groups that services use",
+            summary.targets,
+            // No target has the id 0.
+            size.targets - 1,
+        ),
+    ] {
+        if number > most as usize {
+            let message = format!("there are {number} {what}");
+            let mend = format!("use at most {most}, or spread them over several edges");
+            root.wrong(key, Wrong::new(message, mend));
+        }
     }
     if summary.ring_slots > u64::from(model.edge.ring_slots) {
         let set = model.edge.ring_slots;
         let message = format!(
-            "{set} is too small for the rings of {} groups",
+            "{set} is too small for the rings of {} groups and the change of one",
             summary.rings
         );
-        let mend = format!("use at least {}, better twice that", summary.ring_slots);
+        let mend = format!("use at least {}", summary.ring_slots);
         root.wrong_at("edge.ring_slots".to_owned(), Wrong::new(message, mend));
     }
 }
@@ -194,36 +207,65 @@ mod tests {
 
     #[test]
     fn a_ring_pool_that_is_too_small_names_the_size_needed() {
-        let small = |text: &str| text.replace("[edge]", "[edge]\nring_slots = 16384");
-        assert_eq!(mistakes(&small(GOOD)), [""; 0]);
-        let expected = "edge.ring_slots: 16384 is too small for the rings of 2 groups; \
-            use at least 32768, better twice that";
-        assert_eq!(
-            mistakes(&small(&two_groups("{ backend = \"a\" }"))),
-            [expected]
-        );
+        let pool = |text: &str, size: u32| {
+            mistakes(&text.replace("[edge]", &format!("[edge]\nring_slots = {size}")))
+        };
+        assert_eq!(pool(GOOD, 32_768), [""; 0]);
+        let two = two_groups("{ backend = \"a\" }");
+        let expected = "edge.ring_slots: 49088 is too small for the rings of 2 groups and the \
+            change of one; use at least 49152";
+        assert_eq!(pool(&two, 49_088), [expected]);
+        assert_eq!(pool(&two, 49_152), [""; 0]);
+    }
+
+    /// What is wrong with the sizes of a model.
+    fn too_large(model: &Model) -> String {
+        let report = Report::default();
+        let checked = raw::document("", &report, |root| {
+            check_sizes(root, model);
+            Some(())
+        });
+        report
+            .verdict(checked)
+            .map_or_else(|errors| errors.to_string(), |()| String::new())
     }
 
     #[test]
     fn more_members_than_there_are_targets() {
         let mut model = parse(GOOD).unwrap().model;
-        model.edge.ring_slots = 1 << 22;
-        let mut refusal = |count: usize| {
+        let mut with_members = |count: usize| {
             let members = &mut model.groups.get_mut("g").unwrap().members;
             members.resize(count, members[0].clone());
-            let report = Report::default();
-            let checked = raw::document("", &report, |root| {
-                check_sizes(root, &model);
-                Some(())
-            });
-            report
-                .verdict(checked)
-                .err()
-                .map(|errors| errors.to_string())
+            too_large(&model)
         };
-        assert_eq!(refusal(65_535), None);
-        let expected = "group: the groups of all services have 65536 members; use at most 65535";
-        assert_eq!(refusal(65_536).unwrap(), expected);
+        assert_eq!(with_members(4095), "");
+        let expected = "group: there are 4096 members of groups that services use; \
+            use at most 4095, or spread them over several edges";
+        assert_eq!(with_members(4096), expected);
+    }
+
+    #[test]
+    fn more_services_and_groups_than_the_tables_hold() {
+        let mut model = parse(GOOD).unwrap().model;
+        model.edge.ring_slots = 1 << 26;
+        let (service, group) = (model.services["s"].clone(), model.groups["g"].clone());
+        let name = |number: u32| format!("x{number}").parse::<Name>().unwrap();
+        for number in 1..1024 {
+            let name = name(number);
+            model.services.insert(name.clone(), service.clone());
+            model.services.get_mut(&name).unwrap().group = name.clone();
+            model.groups.insert(name, group.clone());
+        }
+        assert_eq!(too_large(&model), "");
+        model.services.insert(name(1024), service);
+        let services = "service: there are 1025 services; \
+            use at most 1024, or spread them over several edges";
+        assert_eq!(too_large(&model), services);
+        model.services.get_mut(&name(1024)).unwrap().group = name(1024);
+        model.groups.insert(name(1024), group);
+        let groups = "group: there are 1025 groups that services use; \
+            use at most 1024, or spread them over several edges";
+        assert_eq!(too_large(&model), format!("{services}\n{groups}"));
     }
 
     #[test]

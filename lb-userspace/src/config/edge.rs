@@ -12,6 +12,8 @@ use crate::model::{Edge, XdpMode};
 
 const LARGEST_TABLE: u32 = 1 << 26;
 const ONE_MILLION: u32 = 1 << 20;
+/// Room for the shortest ring, and for its successor beside it.
+const SMALLEST_POOL: u32 = 1 << 15;
 
 /// Reads `[edge]`.
 pub(super) fn read(edge: &mut Table<'_>) -> Option<Edge> {
@@ -103,8 +105,8 @@ fn flow_entries(value: &Value) -> Result<u32, Wrong> {
 }
 
 fn ring_slots(value: &Value) -> Result<u32, Wrong> {
-    let wanted = format!("a multiple of {CHUNK} from 16384 to {LARGEST_TABLE}");
-    table_size(value, 16_384, &wanted, |size| {
+    let wanted = format!("a multiple of {CHUNK} from {SMALLEST_POOL} to {LARGEST_TABLE}");
+    table_size(value, SMALLEST_POOL, &wanted, |size| {
         (size as usize).is_multiple_of(CHUNK)
     })
 }
@@ -232,12 +234,12 @@ mod tests {
                 "flow_entries: 134217728 is out of range; use a power of two from 64 to 67108864",
             ),
             (
-                "ring_slots = 16385",
-                "ring_slots: 16385 does not fit; use a multiple of 64 from 16384 to 67108864",
+                "ring_slots = 32769",
+                "ring_slots: 32769 does not fit; use a multiple of 64 from 32768 to 67108864",
             ),
             (
-                "ring_slots = 16320",
-                "ring_slots: 16320 is out of range; use a multiple of 64 from 16384 to 67108864",
+                "ring_slots = 32704",
+                "ring_slots: 32704 is out of range; use a multiple of 64 from 32768 to 67108864",
             ),
             (
                 "insert_limit = 999",
@@ -257,7 +259,7 @@ mod tests {
         for line in [
             "flow_entries = 64",
             "flow_entries = 67108864",
-            "ring_slots = 16384",
+            "ring_slots = 32768",
             "ring_slots = 67108864",
             "insert_limit = 1000",
             "startup_grace = \"0s\"",
