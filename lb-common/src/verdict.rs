@@ -44,6 +44,8 @@ names! {
         NoNextHop = "no_next_hop",
         /// Dropped: the tables name a target that does not exist, a fault of the daemon.
         NoTarget = "no_target",
+        /// Dropped: its time to live ended here.
+        TtlExpired = "ttl_expired",
     }
 }
 

@@ -75,7 +75,8 @@ fn action(verdict: Verdict) -> u32 {
         | Verdict::TooBig
         | Verdict::NoAnswer
         | Verdict::NoNextHop
-        | Verdict::NoTarget => xdp_action::XDP_DROP,
+        | Verdict::NoTarget
+        | Verdict::TtlExpired => xdp_action::XDP_DROP,
     }
 }
 

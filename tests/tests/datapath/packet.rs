@@ -40,6 +40,7 @@ parts! {
     ip_options: usize,
     /// IP flags and fragment offset.
     fragment: u16,
+    ttl: u8,
     protocol: u8,
     /// Source address and port.
     from: (Ipv4Addr, u16),
@@ -61,6 +62,7 @@ pub(crate) fn syn() -> Packet {
         ether_type: 0x0800,
         ip_options: 0,
         fragment: 0,
+        ttl: 64,
         protocol: Protocol::TCP.0,
         from: CLIENT,
         to: SERVICE,
@@ -106,10 +108,11 @@ impl Packet {
         frame.extend(length.to_be_bytes());
         frame.extend([0x12, 0x34]);
         frame.extend(self.fragment.to_be_bytes());
-        frame.extend([64, self.protocol, 0xab, 0xcd]);
+        frame.extend([self.ttl, self.protocol, 0, 0]);
         frame.extend(self.from.0.octets());
         frame.extend(self.to.0.octets());
         frame.extend(vec![1; self.ip_options]);
+        set_ip_checksum(&mut frame);
         frame.extend(self.from.1.to_be_bytes());
         frame.extend(self.to.1.to_be_bytes());
         frame.extend([0, 0, 0, 5, 0, 0, 0, 6]);
@@ -121,6 +124,20 @@ impl Packet {
         frame.resize(length, 0);
         frame
     }
+}
+
+/// Computes the checksum of a frame's IP header (RFC 791, 3.1).
+pub(crate) fn set_ip_checksum(frame: &mut [u8]) {
+    let length = usize::from(frame[14] & 15) * 4;
+    let header = &mut frame[14..14 + length];
+    header[10..12].fill(0);
+    let words = header.as_chunks().0.iter().copied();
+    let sum: u32 = words.map(u16::from_be_bytes).map(u32::from).sum();
+    // The first carries can make one more.
+    let folded = (sum & 0xffff) + (sum >> 16);
+    let folded = (folded & 0xffff) + (folded >> 16);
+    let checksum = !u16::try_from(folded).unwrap();
+    header[10..12].copy_from_slice(&checksum.to_be_bytes());
 }
 
 fn nibble(value: usize) -> u8 {

@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use lb_common::{Descriptor, ForwardMode, Protocol, Target, VERDICTS, Verdict};
+use lb_common::{Descriptor, FlowEvent, ForwardMode, Protocol, Target, VERDICTS, Verdict};
 
 use crate::{
     edge::{self, Edge, Ran, Settings, WEB, XDP_DROP, XDP_PASS, XDP_TX},
@@ -187,6 +187,31 @@ fn a_packet_larger_than_the_way_out_is_dropped() {
         &edge,
         &case("1501 of a known flow", Verdict::TooBig, &of_length(1501)),
         &target,
+    );
+}
+
+#[test]
+fn a_packet_goes_one_hop_further_and_none_leaves_without_time_to_live() {
+    let edge = Edge::with_web(&Settings::default());
+    for (name, ttl, verdict) in [
+        ("TTL 0", 0, Verdict::TtlExpired),
+        ("TTL 1", 1, Verdict::TtlExpired),
+        ("TTL 2", 2, Verdict::Forwarded),
+        ("TTL 255", 255, Verdict::Forwarded),
+        ("TTL 1 of a known flow", 1, Verdict::TtlExpired),
+    ] {
+        for packet in [syn(), syn().ip_options(40)] {
+            check(
+                &edge,
+                &case(name, verdict, &packet.ttl(ttl)),
+                &edge::target(1),
+            );
+        }
+    }
+    assert_eq!(
+        edge.events(FlowEvent::Miss),
+        2 + 2 + 1,
+        "none is remembered"
     );
 }
 
