@@ -30,7 +30,7 @@ macro_rules! names {
 names! {
     /// The ways out of the packet program. Every packet leaves by exactly one.
     Verdict, VERDICTS, {
-        /// Passed untouched: not addressed to a service.
+        /// Passed untouched: not addressed to a service, or in a frame for another host.
         NotOurs = "not_ours",
         /// Sent to a backend.
         Forwarded = "forwarded",

@@ -14,13 +14,18 @@ use crate::{cursor::Cursor, header::Ethernet};
 /// Why it can not be sent; the frame is as it was.
 #[inline(always)]
 pub fn write(cursor: &mut Cursor<'_>, ip_length: u16, target: &Target) -> Result<(), Verdict> {
-    if target.next_hop == [0; 6] {
+    if target.next_hop == [0; 6] || target.source == [0; 6] {
         return Err(Verdict::NoNextHop);
+    }
+    let ethernet: &mut Ethernet = cursor.take().ok_or(Verdict::NotOurs)?;
+    // A promiscuous interface, a bridge's port or a switch that floods also shows frames for others,
+    // who would serve the same packet. Packets leave by the interface that they arrive at.
+    if ethernet.destination != target.source {
+        return Err(Verdict::NotOurs);
     }
     if ip_length > target.mtu {
         return Err(Verdict::TooBig);
     }
-    let ethernet: &mut Ethernet = cursor.take().ok_or(Verdict::NotOurs)?;
     match target.forward {
         ForwardMode::L2_DSR => l2_dsr::write(ethernet, cursor, target),
         _ => Err(Verdict::NoTarget),
@@ -84,6 +89,10 @@ mod tests {
             next_hop: [0; 6],
             ..TARGET
         };
+        let no_source = Target {
+            source: [0; 6],
+            ..TARGET
+        };
         let unknown_mode = Target {
             forward: ForwardMode(77),
             ..TARGET
@@ -91,6 +100,7 @@ mod tests {
         for (target, length, verdict) in [
             (unresolved, 40, Verdict::NoNextHop),
             (unresolved, 9000, Verdict::NoNextHop),
+            (no_source, 40, Verdict::NoNextHop),
             (TARGET, 9000, Verdict::TooBig),
             (unknown_mode, 40, Verdict::NoTarget),
             (Target::FREE, 40, Verdict::NoNextHop),
@@ -98,6 +108,21 @@ mod tests {
             let mut frame = samples::syn();
             assert_eq!(write_to(&mut frame, length, &target), Err(verdict));
             assert_eq!(frame, samples::syn());
+        }
+    }
+
+    #[test]
+    fn a_frame_for_another_station_is_not_ours_whatever_its_packet_is() {
+        for byte in 0..6 {
+            for (length, ttl) in [(40, 64), (9000, 64), (40, 1)] {
+                let mut frame = samples::syn();
+                frame[byte] ^= 4;
+                frame[22] = ttl;
+                let before = frame.clone();
+                let written = write_to(&mut frame, length, &TARGET);
+                assert_eq!(written, Err(Verdict::NotOurs), "byte {byte}");
+                assert_eq!(frame, before, "byte {byte}");
+            }
         }
     }
 

@@ -35,6 +35,8 @@ macro_rules! parts {
 }
 
 parts! {
+    /// MAC address that the frame is for.
+    station: [u8; 6],
     ether_type: u16,
     /// Bytes of options.
     ip_options: usize,
@@ -59,6 +61,7 @@ parts! {
 /// A SYN from [`CLIENT`] to [`SERVICE`].
 pub(crate) fn syn() -> Packet {
     Packet {
+        station: [2, 0, 0, 0, 0, 1],
         ether_type: 0x0800,
         ip_options: 0,
         fragment: 0,
@@ -102,7 +105,7 @@ impl Packet {
         let ip_header = 20 + self.ip_options;
         let tcp_header = 20 + self.tcp_options;
         let length = u16::try_from(ip_header + tcp_header + self.payload).unwrap();
-        let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 0xfe];
+        let mut frame = [self.station, [2, 0, 0, 0, 0, 0xfe]].concat();
         frame.extend(self.ether_type.to_be_bytes());
         frame.extend([0x40 | nibble(ip_header / 4), 0]);
         frame.extend(length.to_be_bytes());

@@ -131,6 +131,37 @@ fn everything_else_passes_untouched() {
     assert_eq!(edge.entries(), []);
 }
 
+#[test]
+fn a_frame_for_another_station_passes_untouched_and_leaves_no_trace() {
+    let edge = Edge::with_web(&Settings::default());
+    let flooded = |packet: Packet| packet.station([2, 0, 0, 0, 0, 2]);
+    let cases = || {
+        [
+            ("SYN", syn()),
+            ("data", data()),
+            ("RST", syn().flags(RST)),
+            ("too big", data().payload(1461)),
+            ("TTL 1", data().ttl(1)),
+        ]
+        .map(|(name, packet)| case(name, Verdict::NotOurs, &flooded(packet)))
+    };
+    for case in cases() {
+        check(&edge, &case, &Target::FREE);
+    }
+    assert_eq!(edge.entries(), []);
+    check(
+        &edge,
+        &case("to the edge", Verdict::Forwarded, &syn()),
+        &edge::target(1),
+    );
+    let entry = edge.only_entry();
+    for case in cases() {
+        check(&edge, &case, &Target::FREE);
+    }
+    assert_eq!(edge.only_entry(), entry);
+    assert_eq!(edge.counter("TARGET_COUNTERS", 1).packets, 1);
+}
+
 /// The kernel runs no frame that is shorter than an Ethernet header.
 #[test]
 fn a_packet_cut_at_any_length_passes_untouched() {
