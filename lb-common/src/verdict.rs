@@ -60,7 +60,7 @@ names! {
         Foreign = "foreign",
         /// The entry's target was left, because it takes no new flow, is dead or was flushed.
         Left = "left",
-        /// An entry was written where none was live.
+        /// An entry was written where none was live, or over the flow's own.
         Inserted = "inserted",
         /// An entry was written over a live one of another flow.
         Evicted = "evicted",

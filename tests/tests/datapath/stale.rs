@@ -20,7 +20,8 @@ fn with_entry() -> (Edge, u32, Entry) {
     (edge, bucket, entry)
 }
 
-fn bucket_with(way: usize, entry: Entry) -> Bucket {
+/// A bucket with nothing but this entry.
+pub(crate) fn bucket_with(way: usize, entry: Entry) -> Bucket {
     let mut bucket = Bucket([Entry::default(); WAYS]);
     bucket.0[way] = entry;
     bucket
