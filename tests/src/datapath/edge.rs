@@ -238,9 +238,12 @@ pub fn target(backend: u8) -> Target {
     }
 }
 
-/// The frame as it leaves for a target.
+/// The frame as it leaves for a target, one hop further.
 pub fn forwarded(frame: &[u8], target: &Target) -> Vec<u8> {
-    [&target.next_hop, &target.source, &frame[12..]].concat()
+    let mut frame = [&target.next_hop, &target.source, &frame[12..]].concat();
+    frame[22] -= 1;
+    packet::set_ip_checksum(&mut frame);
+    frame
 }
 
 /// A control element with the ring key that all edges share and a secret of its own.

@@ -39,12 +39,16 @@ macro_rules! parts {
 }
 
 parts! {
+    /// MAC address that the frame is for.
+    station: [u8; 6],
     /// EtherType.
     ether_type: u16,
     /// Bytes of options.
     ip_options: usize,
     /// IP flags and fragment offset.
     fragment: u16,
+    /// Time to live.
+    ttl: u8,
     /// IP protocol number.
     protocol: u8,
     /// Source address and port.
@@ -64,9 +68,11 @@ parts! {
 /// A SYN from [`CLIENT`] to [`SERVICE`].
 pub fn syn() -> Packet {
     Packet {
+        station: [2, 0, 0, 0, 0, 1],
         ether_type: 0x0800,
         ip_options: 0,
         fragment: 0,
+        ttl: 64,
         protocol: Protocol::TCP.0,
         from: CLIENT,
         to: SERVICE,
@@ -106,16 +112,17 @@ impl Packet {
         let ip_header = 20 + self.ip_options;
         let tcp_header = 20 + self.tcp_options;
         let length = u16::try_from(ip_header + tcp_header + self.payload).unwrap();
-        let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 0xfe];
+        let mut frame = [self.station, [2, 0, 0, 0, 0, 0xfe]].concat();
         frame.extend(self.ether_type.to_be_bytes());
         frame.extend([0x40 | nibble(ip_header / 4), 0]);
         frame.extend(length.to_be_bytes());
         frame.extend([0x12, 0x34]);
         frame.extend(self.fragment.to_be_bytes());
-        frame.extend([64, self.protocol, 0xab, 0xcd]);
+        frame.extend([self.ttl, self.protocol, 0, 0]);
         frame.extend(self.from.0.octets());
         frame.extend(self.to.0.octets());
         frame.extend(vec![1; self.ip_options]);
+        set_ip_checksum(&mut frame);
         frame.extend(self.from.1.to_be_bytes());
         frame.extend(self.to.1.to_be_bytes());
         frame.extend([0, 0, 0, 5, 0, 0, 0, 6]);
@@ -127,6 +134,20 @@ impl Packet {
         frame.resize(length, 0);
         frame
     }
+}
+
+/// Computes the checksum of a frame's IP header (RFC 791, 3.1).
+pub(crate) fn set_ip_checksum(frame: &mut [u8]) {
+    let length = usize::from(frame[14] & 15) * 4;
+    let header = &mut frame[14..14 + length];
+    header[10..12].fill(0);
+    let words = header.as_chunks().0.iter().copied();
+    let sum: u32 = words.map(u16::from_be_bytes).map(u32::from).sum();
+    // The first carries can make one more.
+    let folded = (sum & 0xffff) + (sum >> 16);
+    let folded = (folded & 0xffff) + (folded >> 16);
+    let checksum = !u16::try_from(folded).unwrap();
+    header[10..12].copy_from_slice(&checksum.to_be_bytes());
 }
 
 fn nibble(value: usize) -> u8 {
