@@ -64,7 +64,8 @@ pub struct Target {
     pub next_hop: [u8; 6],
     /// Largest IP packet that the way out takes, in bytes.
     pub mtu: u16,
-    /// MAC address of the interface that the packet leaves by.
+    /// MAC address of the interface that the packet leaves by, which is the one that it arrives at:
+    /// a frame for another address is another host's. All zero while it is not known.
     pub source: [u8; 6],
     /// What it may be used for.
     pub state: TargetState,

@@ -30,7 +30,7 @@ macro_rules! names {
 names! {
     /// The ways out of the packet program. Every packet leaves by exactly one.
     Verdict, VERDICTS, {
-        /// Passed untouched: not addressed to a service.
+        /// Passed untouched: not addressed to a service, or in a frame for another host.
         NotOurs = "not_ours",
         /// Sent to a backend.
         Forwarded = "forwarded",
@@ -44,6 +44,8 @@ names! {
         NoNextHop = "no_next_hop",
         /// Dropped: the tables name a target that does not exist, a fault of the daemon.
         NoTarget = "no_target",
+        /// Dropped: its time to live ended here.
+        TtlExpired = "ttl_expired",
     }
 }
 
@@ -58,7 +60,7 @@ names! {
         Foreign = "foreign",
         /// The entry's target was left, because it takes no new flow, is dead or was flushed.
         Left = "left",
-        /// An entry was written where none was live.
+        /// An entry was written where none was live, or over the flow's own.
         Inserted = "inserted",
         /// An entry was written over a live one of another flow.
         Evicted = "evicted",

@@ -29,16 +29,24 @@ impl<'p> Cursor<'p> {
     #[inline(always)]
     pub fn take<T: Header>(&mut self) -> Option<&'p mut T> {
         let start = self.position;
-        self.skip(size_of::<T>())?;
+        self.skip(
+            const {
+                assert!(size_of::<T>() <= u16::MAX as usize);
+                size_of::<T>() as u16
+            },
+        )?;
         // SAFETY: in bounds; a header has alignment 1 and accepts any bytes; and since the cursor
         // never goes back, nothing else refers to them.
         Some(unsafe { &mut *start.cast() })
     }
 
     /// Leaves out some bytes; `None` if there are not so many.
+    ///
+    /// A packet's length has 16 bits, and so few bytes behind a packet the address space does not
+    /// end: the sum would wrap around, and the cursor go back.
     #[inline(always)]
-    pub fn skip(&mut self, bytes: usize) -> Option<()> {
-        let next = self.position.wrapping_add(bytes);
+    pub fn skip(&mut self, bytes: u16) -> Option<()> {
+        let next = self.position.wrapping_add(bytes.into());
         if next > self.end {
             return None;
         }
@@ -75,6 +83,18 @@ mod tests {
         assert_eq!(cursor.skip(14), None);
         assert_eq!(cursor.skip(13), Some(()));
         assert_eq!(cursor.remaining(), 0);
+    }
+
+    #[test]
+    fn no_skip_leads_out_of_the_packet_or_back() {
+        for bytes in 0..=u16::MAX {
+            let mut packet = [7; 13];
+            let mut cursor = Cursor::from(&mut packet[..]);
+            assert_eq!(cursor.skip(5), Some(()));
+            let left = 8_usize.checked_sub(bytes.into());
+            assert_eq!(cursor.skip(bytes), left.map(|_| ()), "{bytes}");
+            assert_eq!(cursor.remaining(), left.unwrap_or(8), "{bytes}");
+        }
     }
 
     #[test]

@@ -62,7 +62,7 @@ fn ipv4(cursor: &mut Cursor<'_>) -> Result<Flow, Skip> {
     let ip = cursor.take::<Ipv4Hdr>().ok_or(Skip::NotOurs)?;
     let ip_length = u16::from_be_bytes(ip.tot_len);
     let payload = (ip_length as usize).checked_sub(ip.ihl() as usize);
-    let options = (ip.ihl() as usize).checked_sub(Ipv4Hdr::LEN);
+    let options = ip.ihl().checked_sub(Ipv4Hdr::LEN as u8);
     let (Some(payload), Some(options)) = (payload, options) else {
         return Err(Skip::NotOurs);
     };
@@ -75,7 +75,7 @@ fn ipv4(cursor: &mut Cursor<'_>) -> Result<Flow, Skip> {
             destination: service,
         });
     }
-    cursor.skip(options).ok_or(Skip::NotOurs)?;
+    cursor.skip(options.into()).ok_or(Skip::NotOurs)?;
     let tcp = tcp(cursor, payload).ok_or(Skip::NotOurs)?;
     Ok(Flow {
         tuple: Tuple {

@@ -6,7 +6,6 @@ mod start;
 mod state;
 
 use std::{
-    mem,
     net::IpAddr,
     path::{Path, PathBuf},
     time::{Duration, Instant},
@@ -24,7 +23,7 @@ use tokio::{
 use self::state::StateFile;
 use crate::{
     config,
-    control::Question,
+    control::{Question, Reloaded},
     dataplane::{Change, Kernel, Lock, Mode, Tables, collect, diff},
     engine::{Effect, Engine, Event},
     neighbour::{Neighbours, Way},
@@ -36,12 +35,9 @@ use crate::{
 /// used again, far longer than a packet is under way in the program.
 const TURN: Duration = Duration::from_secs(1);
 
-/// Most news of one kind that are looked at together: what follows from many that come at once is
-/// worked out once.
-const AT_ONCE: usize = 1024;
-
-/// Turns from one search for target ids that no flow names any more to the next.
-const COLLECT_EVERY: u32 = 10;
+/// Turns from one search for target ids that no flow names any more to the next, and from one
+/// writing of what probes found.
+const NOW_AND_THEN: u32 = 10;
 
 /// Runs the daemon until it is told to end. The program and its tables stay and go on forwarding.
 ///
@@ -49,7 +45,10 @@ const COLLECT_EVERY: u32 = 10;
 ///
 /// It could not start: each reason with its mend.
 pub async fn run(path: &Path) -> anyhow::Result<()> {
-    let checked = config::load_here(path)?;
+    let checked = config::load(path)?;
+    for warning in config::warnings_of_this_host(&checked.model) {
+        tracing::warn!("{warning}");
+    }
     for warning in &checked.warnings {
         tracing::warn!("{warning}");
     }
@@ -65,11 +64,14 @@ struct Daemon {
     kernel: Kernel,
     mode: Mode,
     tables: Tables,
-    /// An image that is not in the kernel yet, because it did not fit or could not be written.
-    pending: Option<Image>,
+    /// An image that is not in the kernel yet, and why.
+    pending: Option<(Image, String)>,
     scheduler: Scheduler,
     neighbours: Neighbours,
     state: StateFile,
+    /// When the state file was last written, and whether it should be again.
+    written: Instant,
+    unsaved: bool,
     turns: u32,
     /// Whether the tables were changed since the last turn.
     changed: bool,
@@ -92,18 +94,19 @@ impl Daemon {
     async fn serve(&mut self, inputs: &mut Inputs) {
         let mut turn = interval(TURN);
         turn.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let (mut samples, mut ways) = (Vec::new(), Vec::new());
         loop {
             tokio::select! {
-                1.. = inputs.samples.recv_many(&mut samples, AT_ONCE) => {
-                    self.event(Event::Samples(mem::take(&mut samples)));
-                }
-                1.. = inputs.ways.recv_many(&mut ways, AT_ONCE) => {
-                    self.event(Event::Ways(mem::take(&mut ways)));
-                }
+                Some((key, sample)) = inputs.samples.recv() => self.event(Event::Sample(key, sample)),
+                Some((address, way)) = inputs.ways.recv() => self.event(Event::Way(address, way)),
                 Some(question) = inputs.questions.recv() => self.answer(question),
                 _ = turn.tick() => self.turn(),
-                _ = inputs.hangup.recv() => self.hang_up(),
+                _ = inputs.hangup.recv() => match self.reload(None) {
+                    Ok(Reloaded { changes, warnings }) => {
+                        tracing::info!(?changes, "Reloaded.");
+                        warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+                    }
+                    Err(error) => tracing::error!("Not reloaded: {error:#}"),
+                },
                 _ = inputs.terminate.recv() => return,
                 _ = inputs.interrupt.recv() => return,
             }
@@ -119,15 +122,19 @@ impl Daemon {
 
     fn turn(&mut self) {
         self.kernel.heartbeat(nanoseconds(monotonic()));
-        if !mem::take(&mut self.changed) {
+        if !std::mem::take(&mut self.changed) {
             self.tables.release();
         }
         self.turns = self.turns.wrapping_add(1);
-        if self.turns.is_multiple_of(COLLECT_EVERY) || self.pending.is_some() {
+        let now_and_then = self.turns.is_multiple_of(NOW_AND_THEN);
+        if now_and_then || self.pending.is_some() {
             self.collect();
         }
-        if let Some(image) = self.pending.take() {
+        if let Some((image, _)) = self.pending.clone() {
             self.apply(image);
+        }
+        if now_and_then || self.unsaved {
+            self.save();
         }
         self.event(Event::Tick);
     }
@@ -138,68 +145,87 @@ impl Daemon {
             return;
         };
         let named = self.kernel.named(tick(nanoseconds(monotonic())));
-        for change in collect(&self.tables, image, &named.into_keys().collect()) {
-            self.execute(&change);
+        let changes = collect(&self.tables, image, &named.into_keys().collect());
+        if let Err(error) = changes.iter().try_for_each(|it| self.execute(it)) {
+            tracing::error!("Ids of removed targets are not given back: {error:#}");
         }
     }
 
     fn event(&mut self, event: Event) {
-        let handled = self.engine.handle(event, self.started.elapsed());
-        if let Err(error) = handled
-            .map_err(Into::into)
-            .and_then(|effects| self.perform(effects))
-        {
-            tracing::error!("{error:#}");
+        match self.engine.handle(event, self.started.elapsed()) {
+            Ok(effects) => self.perform(effects),
+            Err(error) => tracing::error!("{error}"),
+        }
+        // Not for each of a thousand backends that turn at once; the next turn is near.
+        if self.unsaved && self.written.elapsed() >= TURN {
+            self.save();
         }
     }
 
-    /// Does all of it.
-    ///
-    /// # Errors
-    ///
-    /// What the next start should know could not be kept; everything else is done.
-    fn perform(&mut self, effects: Vec<Effect>) -> anyhow::Result<()> {
-        let mut kept = Ok(());
+    fn perform(&mut self, effects: Vec<Effect>) {
         for effect in effects {
             match effect {
                 Effect::Apply(image) => self.apply(image),
                 Effect::Probe(streams) => self.scheduler.set(&streams),
-                Effect::Save(saved) => kept = self.state.write(&saved),
+                Effect::Save => self.unsaved = true,
                 Effect::Tell(notice) => log::tell(&notice),
                 Effect::Watch(addresses) => self.neighbours.watch(addresses),
             }
         }
-        kept
+    }
+
+    fn save(&mut self) {
+        if let Err(error) = self.try_save() {
+            tracing::error!("What the next start should know is not kept: {error:#}");
+        }
+    }
+
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the daemon is where the clock is read"
+    )]
+    fn try_save(&mut self) -> anyhow::Result<()> {
+        self.written = Instant::now();
+        self.state.write(&self.engine.saved())?;
+        self.unsaved = false;
+        Ok(())
     }
 
     /// Makes the tables say what the image says, or keeps it for the next turn.
     fn apply(&mut self, image: Image) {
-        let done = match diff(&self.tables, &image) {
-            Ok(changes) => changes.iter().all(|change| self.execute(change)),
-            Err(error) => {
-                tracing::error!("The old tables stand for now: {error}");
-                false
-            }
+        let why = match diff(&self.tables, &image) {
+            Ok(changes) => match changes.iter().try_for_each(|it| self.execute(it)) {
+                Ok(()) => return self.pending = None,
+                Err(error) => format!("the kernel's tables could not be written: {error:#}"),
+            },
+            Err(error) => error.to_string(),
         };
-        self.pending = (!done).then_some(image);
+        let known = self
+            .pending
+            .as_ref()
+            .is_some_and(|(_, known)| *known == why);
+        if !known {
+            tracing::error!("The old tables stand for now: {why}");
+        }
+        self.pending = Some((image, why));
     }
 
-    fn execute(&mut self, change: &Change) -> bool {
+    fn execute(&mut self, change: &Change) -> anyhow::Result<()> {
         self.changed = true;
-        if let Err(error) = self.kernel.execute(change) {
-            tracing::error!(
-                ?change,
-                "The kernel's tables could not be written: {error:#}"
-            );
-            return false;
+        let done = self.kernel.execute(change);
+        if done.is_err() {
+            // Half of it may be there.
+            self.tables = self.kernel.read_tables()?;
         }
+        done?;
         self.tables.apply(change);
-        true
+        Ok(())
     }
 }
 
+/// The clock that the packet program judges the age of flows by.
 fn monotonic() -> Duration {
-    clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(Duration::ZERO, Into::into)
+    clock_gettime(ClockId::CLOCK_MONOTONIC_COARSE).map_or(Duration::ZERO, Into::into)
 }
 
 fn nanoseconds(time: Duration) -> u64 {

@@ -20,6 +20,6 @@ fn main() -> ExitCode {
 }
 
 fn fail(error: &anyhow::Error) -> ExitCode {
-    let _unread = writeln!(io::stderr(), "waggle: {error:#}");
+    eprintln!("waggle: {error:#}");
     ExitCode::FAILURE
 }

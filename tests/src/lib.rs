@@ -1,6 +1,8 @@
-//! The lab: hosts in network namespaces, with real clients and servers on them.
+//! The lab: hosts in network namespaces, with real clients and servers on them. And the packet
+//! program alone, for single packets.
 //!
 //! Everything in here panics when it can not do its work: it serves tests, and a test wants the
 //! stack trace.
 
+pub mod datapath;
 pub mod lab;

@@ -10,7 +10,7 @@ use std::{
 use lb_tests::lab::{DEADLINE, Host, INTERFACE, Lab, Topology};
 use lb_userspace::{
     model::Mac,
-    neighbour::{Interface, Neighbours, Way},
+    neighbour::{Neighbours, Way},
 };
 use tokio::{
     runtime,
@@ -111,6 +111,21 @@ fn backends_on_the_link_are_resolved() {
         assert_eq!(watch.next().await.0, ELSEWHERE);
         watch.neighbours.watch([address(a)].into());
         assert_eq!(watch.next().await, (address(a), open(lab, a.mac())));
+    });
+}
+
+#[test]
+fn a_way_is_told_anew_when_its_address_was_left_out_for_a_moment() {
+    on_the_edge(async |lab| {
+        let [a, b] = [&lab.backends[0], &lab.backends[1]];
+        let mut watch = Watch::start([address(a)]).await;
+        watch.expect(address(a), open(lab, a.mac())).await;
+        watch.neighbours.watch([address(a), address(b)].into());
+        watch.expect(address(b), open(lab, b.mac())).await;
+        // Between the two the watcher has no turn.
+        watch.neighbours.watch([address(a)].into());
+        watch.neighbours.watch([address(a), address(b)].into());
+        assert_eq!(watch.next().await, (address(b), open(lab, b.mac())));
     });
 }
 
@@ -321,18 +336,13 @@ fn drops() -> u64 {
 }
 
 #[test]
-fn an_interface_is_looked_up_or_missed_by_name() {
-    on_the_edge(async |lab| {
-        let found = Interface::look_up("eth0").await.unwrap();
-        assert_eq!((found.mac, found.mtu), (lab.edge().mac(), 1500));
-        assert!(found.index > 1);
+fn an_interface_is_missed_by_name() {
+    on_the_edge(async |_| {
         for (name, complaint) in [
             ("eth7", "there is no interface eth7; there are: lo, eth0"),
             ("", "there is no interface ; there are: lo, eth0"),
             ("lo", "lo is no Ethernet interface: it has no MAC address"),
         ] {
-            let error = Interface::look_up(name).await.unwrap_err();
-            assert_eq!(error.to_string(), complaint);
             let (sender, _receiver) = mpsc::channel(1);
             let error = Neighbours::start(name, sender).await.unwrap_err();
             assert_eq!(error.to_string(), complaint);

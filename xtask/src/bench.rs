@@ -14,6 +14,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<()> {
     shell::require_root("benchmarks")?;
     setup::complete()?;
-    let mut bench = shell::cargo(["run", "--release", "-p", "lb-tests", "--bin", "bench", "--"]);
+    // Not `--release`: what is measured runs in the kernel, and that is always built optimised.
+    let mut bench = shell::cargo(["run", "-p", "lb-tests", "--bin", "bench", "--"]);
     shell::succeed(bench.args(&args.args))
 }

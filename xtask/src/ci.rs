@@ -13,7 +13,7 @@ pub(crate) fn run() -> Result<()> {
         shell::succeed(&mut shell::cargo(["fmt", "--all", "--check"]))
     })?;
     step("clippy (host)", clippy_on_the_host)?;
-    step("clippy (BPF)", clippy_on_the_xdp_program)?;
+    step("clippy (BPF)", clippy_on_the_xdp_programs)?;
     step("layers", layers::run)?;
     step("demo", || demo::run(&demo::Args::default()))?;
     let summary = step("test", || test::everything(&[]))?;
@@ -26,10 +26,11 @@ fn clippy_on_the_host() -> Result<()> {
     shell::succeed(shell::cargo(clippy).args(["--", "-D", "warnings"]))
 }
 
-fn clippy_on_the_xdp_program() -> Result<()> {
-    let clippy = ["clippy", "--quiet", "--package", "lb-ebpf", "--bins"];
+fn clippy_on_the_xdp_programs() -> Result<()> {
+    let clippy = ["clippy", "--quiet", "--bins"];
     shell::succeed(
         shell::cargo(clippy)
+            .args(["--package", "lb-ebpf", "--package", "lb-tests-ebpf"])
             .args(["--target", "bpfel-unknown-none", "-Z", "build-std=core"])
             // Its own folder: these flags would throw away what the others have built.
             .args(["--target-dir", "target/bpf-clippy"])

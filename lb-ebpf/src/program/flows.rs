@@ -79,9 +79,11 @@ impl Place {
         }
     }
 
+    /// Writes an entry over the flow's old one, which takes nothing from others and so is always
+    /// allowed: otherwise the next packet would follow the old one. Else over another's.
     #[inline(always)]
     fn insert(&self, target: u16, flow: &Flow) -> FlowEvent {
-        if !tables::budget().is_some_and(|budget| budget.allows(self.now, INSERT_LIMIT.load())) {
+        if self.way.is_none() && !within_budget(self.now) {
             return FlowEvent::Limited;
         }
         let idle = IDLE_TICKS.load();
@@ -102,6 +104,12 @@ impl Place {
             FlowEvent::Inserted
         }
     }
+}
+
+/// Whether this CPU may write one more entry over those of others.
+#[inline(always)]
+fn within_budget(now: u32) -> bool {
+    tables::budget().is_some_and(|budget| budget.allows(now, INSERT_LIMIT.load()))
 }
 
 /// The entry with its target, if a packet of the flow may follow it.

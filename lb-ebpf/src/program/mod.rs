@@ -36,11 +36,15 @@ fn waggle(context: XdpContext) -> u32 {
     action(verdict)
 }
 
-/// A packet of a service; everything is counted but the verdict.
+/// A packet of a service; everything is counted but the verdict. One for another host is none of
+/// the service's.
 #[inline(always)]
 fn serve(packet: &mut Packet<'_>, flow: &Flow, service: &Service) -> Verdict {
-    count::service(service, packet.length());
     let sent = send(packet, flow, service);
+    if sent == Err(Verdict::NotOurs) {
+        return Verdict::NotOurs;
+    }
+    count::service(service, packet.length());
     let verdict = match sent {
         Ok(target) => {
             count::target(target, packet.length());
@@ -75,7 +79,8 @@ fn action(verdict: Verdict) -> u32 {
         | Verdict::TooBig
         | Verdict::NoAnswer
         | Verdict::NoNextHop
-        | Verdict::NoTarget => xdp_action::XDP_DROP,
+        | Verdict::NoTarget
+        | Verdict::TtlExpired => xdp_action::XDP_DROP,
     }
 }
 

@@ -1,16 +1,15 @@
 use clap::{Args, Subcommand};
 
-use super::{Daemon, unexpected};
+use super::Daemon;
 use crate::{
-    control::{Reply, Request},
-    engine::{AdminChange, Override, Target},
+    engine::{Override, Subject},
     model::{Admin, Name},
 };
 
-/// Drain, disable or enable a backend in all its groups.
+/// Drain, disable, enable or reset a backend in all its groups.
 ///
 /// It overrides the configuration, outlives the daemon, and shows in `waggle status` until it is
-/// cleared; enabling what the file enables clears it.
+/// reset.
 #[derive(Args, Debug)]
 pub(super) struct Arguments {
     #[command(subcommand)]
@@ -25,8 +24,10 @@ enum Verb {
     Disable(Which),
     /// No new flows; running ones go on to their end, and so do probes.
     Drain(Which),
-    /// Take part again.
+    /// Take part, also where the configuration disables it.
     Enable(Which),
+    /// What the configuration says, weights included.
+    Reset(Which),
 }
 
 #[derive(Args, Debug)]
@@ -37,27 +38,12 @@ struct Which {
 
 impl Arguments {
     pub(super) fn run(self) -> anyhow::Result<String> {
-        let (which, admin) = match self.verb {
-            Verb::Disable(which) => (which, Admin::Disable),
-            Verb::Drain(which) => (which, Admin::Drain),
-            Verb::Enable(which) => (which, Admin::Enable),
+        let (which, change) = match self.verb {
+            Verb::Disable(which) => (which, Override::Admin(Admin::Disable)),
+            Verb::Drain(which) => (which, Override::Admin(Admin::Drain)),
+            Verb::Enable(which) => (which, Override::Admin(Admin::Enable)),
+            Verb::Reset(which) => (which, Override::Reset),
         };
-        let change = AdminChange {
-            target: Target::Backend(which.name.clone()),
-            change: Override::Admin(admin),
-        };
-        match self.daemon.ask(&Request::Admin(change))? {
-            Reply::Done => Ok(format!("backend {} {}\n", which.name, done(admin))),
-            other => Err(unexpected(&other)),
-        }
-    }
-}
-
-/// What became of it, for people.
-pub(super) fn done(admin: Admin) -> &'static str {
-    match admin {
-        Admin::Disable => "disabled: no new flows, no probes",
-        Admin::Drain => "drains: no new flows, running ones go on",
-        Admin::Enable => "enabled",
+        self.daemon.change(Subject::Backend(which.name), change)
     }
 }

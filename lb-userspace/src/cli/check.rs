@@ -1,7 +1,4 @@
-use std::{
-    io::{self, Write as _},
-    path::PathBuf,
-};
+use std::path::PathBuf;
 
 use clap::Args;
 
@@ -23,10 +20,11 @@ pub(super) struct Arguments {
 
 impl Arguments {
     pub(super) fn run(self) -> anyhow::Result<String> {
-        let checked = config::load_here(&self.file)?;
-        for warning in &checked.warnings {
-            // Where nobody reads them, the rest is said all the same.
-            let _unread = writeln!(io::stderr(), "warning: {warning}");
+        let checked = config::load(&self.file)?;
+        let mut warnings = checked.warnings;
+        warnings.extend(config::warnings_of_this_host(&checked.model));
+        for warning in &warnings {
+            eprintln!("warning: {warning}");
         }
         let summary = config::summary(&checked.model);
         match self.format {

@@ -1,6 +1,6 @@
 use std::{net::IpAddr, path::PathBuf};
 
-use anyhow::{Context as _, anyhow};
+use anyhow::Context as _;
 use clap::Args;
 
 use super::{Daemon, Format, json, unexpected};
@@ -73,18 +73,8 @@ impl Arguments {
             }
             None => Assumed::default(),
         };
-        let service = model.services.get(self.service.as_str()).ok_or_else(|| {
-            let known: Vec<_> = model.services.keys().map(Name::as_str).collect();
-            anyhow!(
-                "there is no service `{}`; there is {}",
-                self.service,
-                known.join(", ")
-            )
-        })?;
-        let group = model
-            .groups
-            .get(&service.group)
-            .context("a checked service has a group")?;
+        let service = model.service(&self.service)?;
+        let group = &model.groups[&service.group];
         let decision = decide(group, &states(group, &assumed));
         let ring = ring(&group.name, &shares(group, &model.backends, &decision));
         Ok(Explanation::new(

@@ -3,18 +3,16 @@ use std::str::FromStr;
 use anyhow::bail;
 use clap::{Args, Subcommand};
 
-use super::{Daemon, backend::done, unexpected};
+use super::Daemon;
 use crate::{
-    control::{Reply, Request},
-    engine::{AdminChange, Override, Target},
+    engine::{Override, Subject},
     model::{Admin, Name},
 };
 
-/// Drain, disable, enable or weigh one member of one group.
+/// Drain, disable, enable, weigh or reset one member of one group.
 ///
 /// It overrides the configuration, outlives the daemon, and shows in `waggle status` until it is
-/// cleared; enabling what the file enables clears it, and so does `weight file`. Where the backend
-/// itself is drained or disabled, the stricter of the two holds.
+/// reset. Where the backend itself is drained or disabled, the stricter of the two holds.
 #[derive(Args, Debug)]
 pub(super) struct Arguments {
     /// Group and backend, as in `web/a`.
@@ -32,13 +30,15 @@ enum Verb {
     Disable,
     /// No new flows; running ones go on to their end, and so do probes.
     Drain,
-    /// Take part again.
+    /// Take part, also where the configuration disables it.
     Enable,
+    /// What the configuration says, weight included.
+    Reset,
     /// Set its weight.
     Weight {
-        /// 1 to 1000, or `file` to go back to the configuration's.
-        #[arg(value_name = "N|file")]
-        weight: Weight,
+        /// 1 to 1000, relative to the other members'.
+        #[arg(value_name = "N")]
+        weight: u16,
     },
 }
 
@@ -62,51 +62,17 @@ impl FromStr for Member {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Weight(Option<u16>);
-
-impl FromStr for Weight {
-    type Err = anyhow::Error;
-
-    fn from_str(text: &str) -> anyhow::Result<Self> {
-        match text {
-            "file" => Ok(Self(None)),
-            number => match number.parse() {
-                Ok(weight) => Ok(Self(Some(weight))),
-                Err(_) => bail!("write a number from 1 to 1000, or `file`"),
-            },
-        }
-    }
-}
-
 impl Arguments {
     pub(super) fn run(self) -> anyhow::Result<String> {
         let Member { group, backend } = self.member;
-        let (change, became) = match self.verb {
-            Verb::Disable => (Override::Admin(Admin::Disable), done(Admin::Disable).into()),
-            Verb::Drain => (Override::Admin(Admin::Drain), done(Admin::Drain).into()),
-            Verb::Enable => (Override::Admin(Admin::Enable), done(Admin::Enable).into()),
-            Verb::Weight {
-                weight: Weight(Some(weight)),
-            } => (
-                Override::Weight(Some(weight)),
-                format!("has weight {weight}"),
-            ),
-            Verb::Weight {
-                weight: Weight(None),
-            } => (
-                Override::Weight(None),
-                "has the configuration's weight".into(),
-            ),
+        let change = match self.verb {
+            Verb::Disable => Override::Admin(Admin::Disable),
+            Verb::Drain => Override::Admin(Admin::Drain),
+            Verb::Enable => Override::Admin(Admin::Enable),
+            Verb::Reset => Override::Reset,
+            Verb::Weight { weight } => Override::Weight(weight),
         };
-        let said = format!("member {group}/{backend} {became}\n");
-        let target = Target::Member { group, backend };
-        match self
-            .daemon
-            .ask(&Request::Admin(AdminChange { target, change }))?
-        {
-            Reply::Done => Ok(said),
-            other => Err(unexpected(&other)),
-        }
+        self.daemon
+            .change(Subject::Member { group, backend }, change)
     }
 }

@@ -14,7 +14,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::control::{Reply, Request, ask, find};
+use crate::{
+    control::{Reply, Request, ask, find},
+    engine::{AdminChange, Override, Subject},
+};
 
 /// Waggle: a layer-4 load balancer that steers packets in XDP to the backends that serve each
 /// client best.
@@ -81,6 +84,16 @@ impl Daemon {
         match ask(&path, request)? {
             Reply::Refused(why) => Err(anyhow::Error::msg(why)),
             reply => Ok(reply),
+        }
+    }
+}
+
+impl Daemon {
+    /// Asks for a change and returns how its subject stands then.
+    fn change(&self, subject: Subject, change: Override) -> anyhow::Result<String> {
+        match self.ask(&Request::Admin(AdminChange { subject, change }))? {
+            Reply::Done(lines) => Ok(lines.join("\n") + "\n"),
+            other => Err(unexpected(&other)),
         }
     }
 }

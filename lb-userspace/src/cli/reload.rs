@@ -11,7 +11,8 @@ use crate::control::{Reloaded, Reply, Request};
 /// Health, latencies and overrides of what stays are kept.
 #[derive(Args, Debug)]
 pub(super) struct Arguments {
-    /// Another file, to be used from now on; without it the one in use is read again.
+    /// Another file, to be used until the daemon is started anew; without it the one in use is read
+    /// again.
     file: Option<PathBuf>,
     /// How to print what changed.
     #[arg(long, value_enum, default_value_t = Format::Text)]

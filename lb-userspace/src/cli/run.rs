@@ -18,26 +18,23 @@ pub(super) struct Arguments {
     config: PathBuf,
 }
 
-/// What the packet program logs, by the name of its binary.
-const PACKET_LOG: &str = "waggle_xdp=debug";
-
 impl Arguments {
     pub(super) fn run(self) -> anyhow::Result<String> {
         let filter = EnvFilter::builder()
             .with_env_var("WAGGLE_LOG")
             .with_default_directive(tracing::Level::INFO.into())
             .from_env_lossy()
-            // Whether there is a packet log is a setting; where it is off, nothing comes of this.
-            .add_directive(PACKET_LOG.parse()?);
+            // The packet program logs only when `packet_log` asks for it.
+            .add_directive("waggle_xdp=debug".parse()?);
         tracing_subscriber::fmt()
             .with_env_filter(filter)
             .with_writer(std::io::stderr)
-            // It would panic where standard error itself is what can not be written.
-            .log_internal_errors(false)
             .with_ansi(std::io::stderr().is_terminal())
             .with_target(false)
             .init();
-        tokio::runtime::Builder::new_current_thread()
+        // Probes run on a thread of their own, so that the daemon's work is not in their latency.
+        tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
             .enable_all()
             .build()?
             .block_on(daemon::run(&self.config))?;

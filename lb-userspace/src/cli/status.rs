@@ -1,12 +1,13 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use clap::{Args, ValueEnum};
+use serde::Serialize;
 
 use super::{Daemon, Format, columns::columns, json, unexpected};
 use crate::{
     control::{EdgeView, Reply, Request, Status},
     engine::{GroupView, MemberView},
-    model::{Admin, Health},
+    model::{Admin, Health, Name},
 };
 
 /// Show what the daemon knows: services, groups, health, shares, flows, verdicts.
@@ -41,10 +42,32 @@ impl Arguments {
         match (self.format, self.only) {
             (Format::Json, None) => json(&status),
             (Format::Json, Some(Part::Service)) => json(&status.view.services),
-            (Format::Json, Some(Part::Group | Part::Backend)) => json(&status.view.groups),
+            (Format::Json, Some(Part::Group)) => json(&status.view.groups),
+            (Format::Json, Some(Part::Backend)) => json(&memberships(&status.view.groups)),
             (Format::Text, only) => Ok(text(&status, only)),
         }
     }
+}
+
+/// A member with the group that it is in.
+#[derive(Serialize)]
+struct Membership<'a> {
+    group: &'a Name,
+    #[serde(flatten)]
+    member: &'a MemberView,
+}
+
+/// All members of all groups, by backend.
+fn memberships(groups: &[GroupView]) -> Vec<Membership<'_>> {
+    let members = groups.iter().flat_map(|GroupView { name, members, .. }| {
+        members.iter().map(move |member| Membership {
+            group: name,
+            member,
+        })
+    });
+    let mut members: Vec<_> = members.collect();
+    members.sort_by_key(|it| (&it.member.backend, it.group));
+    members
 }
 
 fn text(status: &Status, only: Option<Part>) -> String {
@@ -53,7 +76,7 @@ fn text(status: &Status, only: Option<Part>) -> String {
         Some(Part::Group) => groups(&status.view.groups),
         Some(Part::Backend) => backends(&status.view.groups),
         None => [
-            edge(&status.edge),
+            edge(status),
             services(status),
             groups(&status.view.groups),
             counters("packets", &status.verdicts),
@@ -63,7 +86,7 @@ fn text(status: &Status, only: Option<Part>) -> String {
     }
 }
 
-fn edge(edge: &EdgeView) -> String {
+fn edge(status: &Status) -> String {
     let EdgeView {
         name,
         interface,
@@ -73,11 +96,19 @@ fn edge(edge: &EdgeView) -> String {
         config,
         flows,
         flow_entries,
-    } = edge;
+        attached,
+    } = &status.edge;
+    let pending = (status.pending.iter()).map(|why| format!("NOT IN FORCE YET: {why}\n"));
     let uptime = humantime::format_duration(Duration::from_secs(*uptime_s));
+    let mode = if *attached {
+        format!("{xdp_mode} XDP")
+    } else {
+        "NOT ATTACHED: start the daemon anew".to_owned()
+    };
     format!(
-        "edge {name} on {interface} ({xdp_mode} XDP), pid {pid}, up {uptime}, {}\n{flows} of {flow_entries} flow entries live\n",
+        "edge {name} on {interface} ({mode}), pid {pid}, up {uptime}, {}\n{flows} of {flow_entries} flow entries live\n{}",
         config.display(),
+        pending.collect::<String>(),
     )
 }
 
@@ -114,6 +145,9 @@ fn group(group: &GroupView) -> String {
     if group.undecided {
         text += "  waits for first probes";
     }
+    if group.no_answer {
+        text += "  NO MEMBER MAY GET TRAFFIC: new flows are dropped";
+    }
     if group.best_effort {
         text += "  ALL DOWN: every enabled member is used";
     }
@@ -130,16 +164,12 @@ fn group(group: &GroupView) -> String {
 fn backends(groups: &[GroupView]) -> String {
     let mut head = header(&MEMBER_COLUMNS);
     head.insert(1, "GROUP".into());
-    let mut rows = Vec::new();
-    for group in groups {
-        for view in &group.members {
-            let mut row = member(view);
-            row.insert(1, group.name.to_string());
-            rows.push(row);
-        }
-    }
-    rows.sort();
-    rows.insert(0, head);
+    let mut rows = vec![head];
+    rows.extend(memberships(groups).into_iter().map(|it| {
+        let mut row = member(it.member);
+        row.insert(1, it.group.to_string());
+        row
+    }));
     columns(0, &rows)
 }
 

@@ -108,38 +108,33 @@ fn check_group_ids(root: &Table<'_>, groups: &[Found<Group>]) {
 
 fn check_sizes(root: &Table<'_>, model: &Model) {
     let summary = summary(model);
-    let capacity = Capacity::new(model.edge.ring_slots);
-    let (services, rings, targets) = (model.services.len(), summary.rings, summary.targets);
-    for (path, number, most, message) in [
+    let size = Capacity::new(model.edge.ring_slots);
+    for (key, what, number, most) in [
+        ("service", "services", summary.services.len(), size.services),
         (
-            "service",
-            services,
-            capacity.services,
-            format!("there are {services}"),
+            "group",
+            "groups that services use",
+            summary.rings,
+            size.rows,
         ),
         (
             "group",
-            rings,
-            capacity.rows,
-            format!("services use {rings} groups"),
-        ),
-        // Place 0 is nobody's.
-        (
-            "group",
-            targets,
-            capacity.targets - 1,
-            format!("the groups of all services have {targets} members"),
+            "members of groups that services use",
+            summary.targets,
+            // No target has the id 0.
+            size.targets - 1,
         ),
     ] {
         if number > most as usize {
-            let mend = format!("use at most {most}");
-            root.wrong(path, Wrong::new(message, mend));
+            let message = format!("there are {number} {what}");
+            let mend = format!("use at most {most}, or spread them over several edges");
+            root.wrong(key, Wrong::new(message, mend));
         }
     }
     if summary.ring_slots > u64::from(model.edge.ring_slots) {
         let set = model.edge.ring_slots;
         let message = format!(
-            "{set} is too small for the rings of {} groups",
+            "{set} is too small for the rings of {} groups and the change of one",
             summary.rings
         );
         let mend = format!("use at least {}", summary.ring_slots);
@@ -211,73 +206,66 @@ mod tests {
     }
 
     #[test]
-    fn a_ring_pool_without_room_for_every_next_ring_names_the_size_needed() {
-        let small = |text: &str| text.replace("[edge]", "[edge]\nring_slots = 32768");
-        assert_eq!(mistakes(&small(GOOD)), [""; 0]);
-        let expected =
-            "edge.ring_slots: 32768 is too small for the rings of 2 groups; use at least 65536";
-        assert_eq!(
-            mistakes(&small(&two_groups("{ backend = \"a\" }"))),
-            [expected]
-        );
+    fn a_ring_pool_that_is_too_small_names_the_size_needed() {
+        let pool = |text: &str, size: u32| {
+            mistakes(&text.replace("[edge]", &format!("[edge]\nring_slots = {size}")))
+        };
+        assert_eq!(pool(GOOD, 32_768), [""; 0]);
+        let two = two_groups("{ backend = \"a\" }");
+        let expected = "edge.ring_slots: 49088 is too small for the rings of 2 groups and the \
+            change of one; use at least 49152";
+        assert_eq!(pool(&two, 49_088), [expected]);
+        assert_eq!(pool(&two, 49_152), [""; 0]);
     }
 
-    /// What is wrong with the sizes of [`GOOD`] when it is changed and its ring pool is ample.
-    fn too_large(change: impl FnOnce(&mut Model)) -> String {
-        let mut model = parse(GOOD).unwrap().model;
-        model.edge.ring_slots = 1 << 26;
-        change(&mut model);
+    /// What is wrong with the sizes of a model.
+    fn too_large(model: &Model) -> String {
         let report = Report::default();
         let checked = raw::document("", &report, |root| {
-            check_sizes(root, &model);
+            check_sizes(root, model);
             Some(())
         });
-        let verdict = report.verdict(checked);
-        verdict
-            .err()
-            .map(|errors| errors.to_string())
-            .unwrap_or_default()
+        report
+            .verdict(checked)
+            .map_or_else(|errors| errors.to_string(), |()| String::new())
     }
 
     #[test]
-    fn more_members_than_the_kernel_s_table_has_targets() {
-        let members = |count: usize| {
-            too_large(|model| {
-                let members = &mut model.groups.get_mut("g").unwrap().members;
-                members.resize(count, members[0].clone());
-            })
+    fn more_members_than_there_are_targets() {
+        let mut model = parse(GOOD).unwrap().model;
+        let mut with_members = |count: usize| {
+            let members = &mut model.groups.get_mut("g").unwrap().members;
+            members.resize(count, members[0].clone());
+            too_large(&model)
         };
-        assert_eq!(members(4_095), "");
-        let expected = "group: the groups of all services have 4096 members; use at most 4095";
-        assert_eq!(members(4_096), expected);
+        assert_eq!(with_members(4095), "");
+        let expected = "group: there are 4096 members of groups that services use; \
+            use at most 4095, or spread them over several edges";
+        assert_eq!(with_members(4096), expected);
     }
 
     #[test]
-    fn more_services_or_groups_than_the_kernel_s_tables_have_places() {
-        let services = |count: usize, each_its_group: bool| {
-            too_large(|model| {
-                for n in 1..count {
-                    let mut service = model.services["s"].clone();
-                    let mut group = model.groups["g"].clone();
-                    service.name = format!("s{n}").parse().unwrap();
-                    if each_its_group {
-                        group.name = format!("g{n}").parse().unwrap();
-                        group.members.truncate(1);
-                        service.group = group.name.clone();
-                        model.groups.insert(group.name.clone(), group);
-                    }
-                    model.services.insert(service.name.clone(), service);
-                }
-            })
-        };
-        assert_eq!(services(1_024, true), "");
-        assert_eq!(
-            services(1_025, false),
-            "service: there are 1025; use at most 1024"
-        );
-        let expected = "service: there are 1025; use at most 1024\n\
-            group: services use 1025 groups; use at most 1024";
-        assert_eq!(services(1_025, true), expected);
+    fn more_services_and_groups_than_the_tables_hold() {
+        let mut model = parse(GOOD).unwrap().model;
+        model.edge.ring_slots = 1 << 26;
+        let (service, group) = (model.services["s"].clone(), model.groups["g"].clone());
+        let name = |number: u32| format!("x{number}").parse::<Name>().unwrap();
+        for number in 1..1024 {
+            let name = name(number);
+            model.services.insert(name.clone(), service.clone());
+            model.services.get_mut(&name).unwrap().group = name.clone();
+            model.groups.insert(name, group.clone());
+        }
+        assert_eq!(too_large(&model), "");
+        model.services.insert(name(1024), service);
+        let services = "service: there are 1025 services; \
+            use at most 1024, or spread them over several edges";
+        assert_eq!(too_large(&model), services);
+        model.services.get_mut(&name(1024)).unwrap().group = name(1024);
+        model.groups.insert(name(1024), group);
+        let groups = "group: there are 1025 groups that services use; \
+            use at most 1024, or spread them over several edges";
+        assert_eq!(too_large(&model), format!("{services}\n{groups}"));
     }
 
     #[test]

@@ -12,6 +12,8 @@ use crate::model::{Edge, XdpMode};
 
 const LARGEST_TABLE: u32 = 1 << 26;
 const ONE_MILLION: u32 = 1 << 20;
+/// Room for the shortest ring, and for its successor beside it.
+const SMALLEST_POOL: u32 = 1 << 15;
 
 /// Reads `[edge]`.
 pub(super) fn read(edge: &mut Table<'_>) -> Option<Edge> {
@@ -103,8 +105,8 @@ fn flow_entries(value: &Value) -> Result<u32, Wrong> {
 }
 
 fn ring_slots(value: &Value) -> Result<u32, Wrong> {
-    let wanted = format!("a multiple of {CHUNK} from 32768 to {LARGEST_TABLE}");
-    table_size(value, 32_768, &wanted, |size| {
+    let wanted = format!("a multiple of {CHUNK} from {SMALLEST_POOL} to {LARGEST_TABLE}");
+    table_size(value, SMALLEST_POOL, &wanted, |size| {
         (size as usize).is_multiple_of(CHUNK)
     })
 }

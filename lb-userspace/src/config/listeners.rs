@@ -14,7 +14,7 @@ const LISTEN: &str = "0A";
 
 /// Warnings about services that something on this host serves too. Where the kernel does not tell
 /// what listens, there are none.
-pub(super) fn warnings_of_this_host(model: &Model) -> Vec<Problem> {
+pub fn warnings_of_this_host(model: &Model) -> Vec<Problem> {
     match (local_listeners(), local_addresses()) {
         (Ok(listeners), Ok(local)) => warnings_for_listeners(model, &listeners, &local),
         _ => Vec::new(),

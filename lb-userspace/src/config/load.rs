@@ -1,10 +1,10 @@
 use std::{
-    fs::File,
+    fs::{self, File},
     io::{self, Read},
     path::{Path, PathBuf},
 };
 
-use super::{Checked, Errors, listeners, parse};
+use super::{Checked, Errors, parse};
 
 /// Largest file that is read: what is larger was given by mistake.
 const LARGEST: u64 = 16 << 20;
@@ -20,8 +20,14 @@ pub enum LoadError {
         /// All of them.
         errors: Errors,
     },
+    /// It is a directory, a pipe or a device.
+    #[error("{} is no regular file", path.display())]
+    NotRegular {
+        /// The file.
+        path: PathBuf,
+    },
     /// It can not be read, or it is no UTF-8 text.
-    #[error("can not read {}: {source}", path.display())]
+    #[error("can not read {}", path.display())]
     Read {
         /// The file.
         path: PathBuf,
@@ -48,41 +54,41 @@ pub fn load(path: &Path) -> Result<Checked, LoadError> {
     })
 }
 
-/// Reads and checks the file at `path` for this host: it has warnings about that too.
-///
-/// # Errors
-/// Those of [`load`].
-pub fn load_here(path: &Path) -> Result<Checked, LoadError> {
-    let mut checked = load(path)?;
-    let here = listeners::warnings_of_this_host(&checked.model);
-    checked.warnings.extend(here);
-    Ok(checked)
-}
-
 fn text(path: &Path) -> Result<String, LoadError> {
-    let mut text = String::new();
-    let read = File::open(path).and_then(|file| file.take(LARGEST + 1).read_to_string(&mut text));
-    match read {
-        Ok(length) if length as u64 > LARGEST => Err(LoadError::TooLarge { path: path.into() }),
-        Ok(_) => Ok(text),
-        Err(source) => Err(LoadError::Read {
-            path: path.into(),
-            source,
-        }),
+    let unread = |source| LoadError::Read {
+        path: path.into(),
+        source,
+    };
+    // To open a pipe waits for a writer, and the daemon would wait with it.
+    if !fs::metadata(path).map_err(unread)?.is_file() {
+        return Err(LoadError::NotRegular { path: path.into() });
     }
+    let mut text = String::new();
+    let file = File::open(path).map_err(unread)?;
+    let length = file.take(LARGEST + 1).read_to_string(&mut text);
+    if length.map_err(unread)? as u64 > LARGEST {
+        return Err(LoadError::TooLarge { path: path.into() });
+    }
+    Ok(text)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
+    use std::{sync::mpsc, thread, time::Duration};
+
+    use nix::sys::stat::Mode;
 
     use super::*;
+
+    /// What is printed when a file can not be loaded.
+    fn message(path: &Path) -> String {
+        format!("{:#}", anyhow::Error::from(load(path).unwrap_err()))
+    }
 
     fn error(content: &[u8]) -> String {
         let file = tempfile::NamedTempFile::new().unwrap();
         fs::write(file.path(), content).unwrap();
-        let message = load(file.path()).unwrap_err().to_string();
-        message.replace(&file.path().display().to_string(), "FILE")
+        message(file.path()).replace(&file.path().display().to_string(), "FILE")
     }
 
     #[test]
@@ -92,17 +98,31 @@ mod tests {
             "can not read FILE: stream did not contain valid UTF-8"
         );
         assert_eq!(
-            load(Path::new("/nonexistent")).unwrap_err().to_string(),
+            message(Path::new("/nonexistent")),
             "can not read /nonexistent: No such file or directory (os error 2)"
         );
-        assert_eq!(
-            load(Path::new("/dev/zero")).unwrap_err().to_string(),
-            "/dev/zero is no configuration: it is larger than 16 MiB"
+        let huge = tempfile::NamedTempFile::new().unwrap();
+        huge.as_file().set_len(LARGEST + 1).unwrap();
+        let message = message(huge.path());
+        assert!(
+            message.ends_with(" is no configuration: it is larger than 16 MiB"),
+            "{message}"
         );
-        assert_eq!(
-            load(Path::new("/")).unwrap_err().to_string(),
-            "can not read /: Is a directory (os error 21)"
-        );
+    }
+
+    #[test]
+    fn what_is_no_regular_file_is_not_opened() {
+        let directory = tempfile::tempdir().unwrap();
+        let pipe = directory.path().join("pipe");
+        nix::unistd::mkfifo(&pipe, Mode::S_IRWXU).unwrap();
+        for path in [&pipe, directory.path(), Path::new("/dev/null")] {
+            let (sender, told) = mpsc::channel();
+            let given = path.to_owned();
+            thread::spawn(move || sender.send(message(&given)));
+            let told = told.recv_timeout(Duration::from_secs(10));
+            let expected = format!("{} is no regular file", path.display());
+            assert_eq!(told.expect("no waiting"), expected);
+        }
     }
 
     #[test]

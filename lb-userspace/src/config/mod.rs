@@ -28,7 +28,8 @@ mod summary;
 mod tests;
 
 pub use self::{
-    load::{LoadError, load, load_here},
+    listeners::warnings_of_this_host,
+    load::{LoadError, load},
     problem::{Errors, Problem},
     summary::{GroupSummary, MapMemory, ServiceSummary, Summary, summary},
 };

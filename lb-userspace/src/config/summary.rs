@@ -24,8 +24,8 @@ pub struct Summary {
     pub targets: usize,
     /// Rings needed at a time.
     pub rings: usize,
-    /// Slots of the ring pool needed at most: a ring that changes stands beside the old one for a
-    /// moment, and all may change at once, as when a server that is in all groups dies.
+    /// Slots of the ring pool needed: for all rings, and for the longest once more, as a new ring
+    /// stands beside the one that it replaces.
     pub ring_slots: u64,
     /// Slots of the ring pool that there will be.
     pub ring_pool: u32,
@@ -84,6 +84,7 @@ pub fn summary(model: &Model) -> Summary {
         protocol: service.protocol.to_string(),
         group: service.group.clone(),
     });
+    let slots: Vec<u64> = used.values().map(|group| ring_slots(group)).collect();
     let memory = |setting, entries: u32, size: usize| MapMemory {
         setting,
         bytes: u64::from(entries) * size as u64,
@@ -96,7 +97,7 @@ pub fn summary(model: &Model) -> Summary {
         backends: model.backends.len(),
         targets: used.values().map(|group| group.members.len()).sum(),
         rings: used.len(),
-        ring_slots: 2 * used.values().map(|group| ring_slots(group)).sum::<u64>(),
+        ring_slots: slots.iter().sum::<u64>() + slots.iter().max().unwrap_or(&0),
         ring_pool: edge.ring_slots,
         memory: vec![
             memory("flow_entries", edge.flow_entries, size_of::<Entry>()),
@@ -196,7 +197,15 @@ impl fmt::Display for Summary {
         }
         writeln!(f, "backends   {}", self.backends)?;
         writeln!(f, "targets    {}", self.targets)?;
-        writeln!(f, "ring slots {} of {}", self.ring_slots, self.ring_pool)?;
+        let Self {
+            ring_slots,
+            ring_pool,
+            ..
+        } = self;
+        writeln!(
+            f,
+            "ring slots {ring_slots} of {ring_pool}, room to change a ring included"
+        )?;
         for MapMemory { setting, bytes } in &self.memory {
             writeln!(f, "memory     {} KiB for {setting}", bytes.div_ceil(1024))?;
         }
@@ -226,7 +235,7 @@ group web: 6 members, 1 disabled
   probe  HEAD :80/healthz every 30s, 2 of 4
 backends   6
 targets    6
-ring slots 32768 of 1048576
+ring slots 32768 of 1048576, room to change a ring included
 memory     16384 KiB for flow_entries
 memory     2048 KiB for ring_slots
 ";

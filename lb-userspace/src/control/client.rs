@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, bail, ensure};
 
 use super::{Reply, Request};
 use crate::model::Edge;
@@ -42,6 +42,7 @@ pub fn ask(path: &Path, request: &Request) -> anyhow::Result<Reply> {
     BufReader::new(stream)
         .read_line(&mut reply)
         .context("the daemon did not answer")?;
+    ensure!(!reply.is_empty(), "the daemon ended before it answered");
     serde_json::from_str(&reply)
         .context("the daemon's answer is not understood; is it of this version?")
 }

@@ -37,11 +37,11 @@ pub enum Request {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reply {
-    /// The change is made.
-    Done,
+    /// The change is made; how things stand now, one line each.
+    Done(Vec<String>),
     /// The explanation.
     Explained(Box<Explanation>),
-    /// Nothing was done, for this reason.
+    /// Nothing was done, for this reason, with its mend.
     Refused(String),
     /// The configuration is in use.
     Reloaded(Reloaded),
@@ -54,7 +54,7 @@ pub enum Reply {
 pub struct Reloaded {
     /// `service web added`, `backend a: address 10.0.0.1 -> 10.0.0.2`.
     pub changes: Vec<String>,
-    /// What the new file should mend.
+    /// What the operator should know or mend.
     pub warnings: Vec<String>,
 }
 
@@ -66,6 +66,8 @@ pub struct Status {
     /// Services and groups.
     #[serde(flatten)]
     pub view: View,
+    /// What keeps the tables from saying what was decided.
+    pub pending: Option<String>,
     /// Packets by verdict, since the tables were made.
     pub verdicts: BTreeMap<String, u64>,
     /// Look-ups in the flow table by outcome, since the tables were made.
@@ -79,6 +81,8 @@ pub struct EdgeView {
     pub name: Name,
     /// Where the program is attached.
     pub interface: String,
+    /// Whether it still is.
+    pub attached: bool,
     /// How it is attached.
     pub xdp_mode: String,
     /// Process id of the daemon.

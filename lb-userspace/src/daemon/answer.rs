@@ -1,6 +1,6 @@
 //! Answers to the command line.
 
-use std::path::PathBuf;
+use std::{collections::BTreeSet, path::PathBuf};
 
 use anyhow::Context as _;
 use lb_common::tick;
@@ -10,92 +10,107 @@ use super::{Daemon, monotonic, nanoseconds};
 use crate::{
     config,
     control::{EdgeView, Reloaded, Reply, Request, Status},
-    dataplane::diff,
-    engine::{AdminChange, Effect, Engine, Event},
-    model::{Model, changes, needs_restart},
+    dataplane::{DoesNotFit, diff},
+    engine::{AdminChange, Event},
+    model::{changes, needs_restart},
 };
 
 impl Daemon {
     pub(super) fn answer(&mut self, (request, reply): (Request, oneshot::Sender<Reply>)) {
         let answer = match request {
-            Request::Admin(change) => self.admin(change),
-            Request::Explain { service, client } => match self.engine.explain(&service, client) {
-                Ok(explanation) => Reply::Explained(Box::new(explanation)),
-                Err(error) => Reply::Refused(error.to_string()),
-            },
-            Request::Reload { path } => match self.reload(path) {
-                Ok(reloaded) => Reply::Reloaded(reloaded),
-                Err(error) => Reply::Refused(format!("{error:#}")),
-            },
-            Request::Status => match self.status() {
-                Ok(status) => Reply::Status(Box::new(status)),
-                Err(error) => Reply::Refused(format!("{error:#}")),
-            },
+            Request::Admin(change) => self.admin(change).map(Reply::Done),
+            Request::Explain { service, client } => self
+                .engine
+                .explain(&service, client)
+                .map(|explanation| Reply::Explained(Box::new(explanation)))
+                .map_err(Into::into),
+            Request::Reload { path } => self.reload(path).map(Reply::Reloaded),
+            Request::Status => self.status().map(|status| Reply::Status(Box::new(status))),
         };
+        let answer = answer.unwrap_or_else(|error| Reply::Refused(format!("{error:#}")));
         let _client_is_gone = reply.send(answer);
     }
 
-    /// Reloads for the signal, whose sender can read only the log.
-    pub(super) fn hang_up(&mut self) {
-        match self.reload(None) {
-            Ok(Reloaded { changes, warnings }) => {
-                for warning in warnings {
-                    tracing::warn!("{warning}");
-                }
-                tracing::info!(?changes, "Reloaded.");
-            }
-            Err(error) => tracing::error!("Not reloaded: {error:#}"),
-        }
-    }
-
-    /// Takes a configuration up whole or not at all: it is tried on a copy first.
-    fn reload(&mut self, path: Option<PathBuf>) -> anyhow::Result<Reloaded> {
+    /// Takes a configuration up whole or not at all.
+    pub(super) fn reload(&mut self, path: Option<PathBuf>) -> anyhow::Result<Reloaded> {
         let path = path.unwrap_or_else(|| self.config.clone());
-        let checked = config::load_here(&path).context("nothing changed")?;
-        let changes = changes(self.engine.model(), &checked.model);
-        let (trial, effects) = self.try_out(checked.model).context("nothing changed")?;
-        self.engine = trial;
+        let checked = config::load(&path).context("nothing changed")?;
+        let old = self.engine.model();
+        let fixed = needs_restart(old, &checked.model);
+        anyhow::ensure!(
+            fixed.is_empty(),
+            "nothing changed: edge.{} can not change while the daemon runs; stop it and start it \
+             with the new file",
+            fixed.join(", edge."),
+        );
+        let changes = changes(old, &checked.model);
+        let mut warnings: Vec<_> = (checked.warnings.iter())
+            .chain(&config::warnings_of_this_host(&checked.model))
+            .map(ToString::to_string)
+            .collect();
+        if path != self.config {
+            warnings.push(format!(
+                "the next start takes the file that it is given, so far {}",
+                self.config.display()
+            ));
+        }
+        warnings.extend(self.try_out(Event::Reload(Box::new(checked.model)))?);
         self.config = path;
-        self.perform(effects)
-            .context("in force, but not kept for the next start")?;
-        let warnings = checked.warnings.iter().map(ToString::to_string).collect();
+        let groups = self.engine.view().groups.into_iter();
+        warnings.extend(groups.filter(|group| group.undecided).map(|group| {
+            format!("group {} waits for its first probe results; its services stay as they are until then", group.name)
+        }));
         Ok(Reloaded { changes, warnings })
     }
 
-    fn try_out(&self, model: Model) -> anyhow::Result<(Engine, Vec<Effect>)> {
-        let fixed = needs_restart(self.engine.model(), &model);
-        anyhow::ensure!(
-            fixed.is_empty(),
-            "edge.{} can not change while the daemon runs; stop it and start it with the new file",
-            fixed.join(", edge."),
-        );
+    /// Takes an event up if what follows from it fits: it is tried on a copy of the engine first.
+    /// Says what did not go as it should.
+    fn try_out(&mut self, event: Event) -> anyhow::Result<Vec<String>> {
         let mut trial = self.engine.clone();
-        let effects = trial.handle(Event::Reload(Box::new(model)), self.started.elapsed())?;
+        let effects = trial
+            .handle(event, self.started.elapsed())
+            .context("nothing changed")?;
         if let Some(image) = trial.image() {
-            diff(&self.tables, image)?;
+            match diff(&self.tables, image) {
+                Ok(_) | Err(DoesNotFit::NotYet { .. }) => {}
+                Err(error) => return Err(error).context("nothing changed"),
+            }
         }
-        Ok((trial, effects))
+        self.engine = trial;
+        self.perform(effects);
+        let mut warnings = Vec::new();
+        if let Err(error) = self.try_save() {
+            warnings.push(format!(
+                "in force, but not kept for the next start: {error:#}"
+            ));
+        }
+        if let Some((_, why)) = &self.pending {
+            warnings.push(format!("not in force yet: {why}"));
+        }
+        Ok(warnings)
     }
 
-    fn admin(&mut self, change: AdminChange) -> Reply {
-        match self
+    fn admin(&mut self, change: AdminChange) -> anyhow::Result<Vec<String>> {
+        let subject = change.subject.clone();
+        let warnings = self.try_out(Event::Admin(change))?;
+        let warnings = warnings.iter().map(|warning| format!("warning: {warning}"));
+        Ok(self
             .engine
-            .handle(Event::Admin(change), self.started.elapsed())
-        {
-            Ok(effects) => match self.perform(effects) {
-                Ok(()) => Reply::Done,
-                Err(error) => Reply::Refused(format!(
-                    "in force, but not kept for the next start: {error:#}"
-                )),
-            },
-            Err(error) => Reply::Refused(error.to_string()),
-        }
+            .standing(&subject)
+            .into_iter()
+            .chain(warnings)
+            .collect())
     }
 
     fn status(&self) -> anyhow::Result<Status> {
         let totals = self.kernel.counters(&self.tables)?;
         let named = self.kernel.named(tick(nanoseconds(monotonic())));
         let mut view = self.engine.view();
+        let published: BTreeSet<_> = self.tables.services().map(|(key, _)| key).collect();
+        for service in &mut view.services {
+            let known = self.engine.model().service(service.name.as_str());
+            service.published = known.is_ok_and(|known| published.contains(&known.key()));
+        }
         for group in &mut view.groups {
             for member in &mut group.members {
                 let key = self.engine.target_key(&group.name, &member.backend);
@@ -111,6 +126,7 @@ impl Daemon {
             edge: EdgeView {
                 name: edge.name.clone(),
                 interface: edge.interface.clone(),
+                attached: true,
                 xdp_mode: self.mode.to_string(),
                 pid: std::process::id(),
                 uptime_s: self.started.elapsed().as_secs(),
@@ -119,6 +135,7 @@ impl Daemon {
                 flow_entries: edge.flow_entries,
             },
             view,
+            pending: self.pending.as_ref().map(|(_, why)| why.clone()),
             verdicts: (totals.verdicts.iter())
                 .map(|(verdict, counter)| (verdict.label().to_owned(), counter.packets))
                 .collect(),

@@ -27,6 +27,14 @@ pub(super) fn tell(notice: &Notice) {
         } => {
             tracing::info!(%group, "The all-down rule is no longer in use.");
         }
+        Notice::NoAnswer {
+            group,
+            active: true,
+        } => tracing::error!(%group, "No member may get traffic: new flows are dropped."),
+        Notice::NoAnswer {
+            group,
+            active: false,
+        } => tracing::info!(%group, "New flows are forwarded again."),
         Notice::Health {
             group,
             backend,
@@ -45,7 +53,20 @@ pub(super) fn tell(notice: &Notice) {
         }
         Notice::Published { group } => tracing::info!(%group, "First decision; it is served."),
         Notice::Unsent { why } => tracing::error!(why, "A probe could not be sent."),
-        Notice::Way { backend, way } => tracing::info!(%backend, way, "The way to a backend."),
+        Notice::Way {
+            backend,
+            open: true,
+            way,
+        } => {
+            tracing::info!(%backend, way, "Packets reach a backend.");
+        }
+        Notice::Way {
+            backend,
+            open: false,
+            way,
+        } => {
+            tracing::warn!(%backend, way, "Packets do not reach a backend.");
+        }
     }
 }
 

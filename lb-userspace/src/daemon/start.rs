@@ -31,17 +31,20 @@ impl Daemon {
     )]
     pub(super) async fn start(path: &Path, model: Model) -> anyhow::Result<(Self, Inputs)> {
         allow_files();
+        let terminate = signal(SignalKind::terminate())?;
+        let interrupt = signal(SignalKind::interrupt())?;
+        let hangup = signal(SignalKind::hangup())?;
         let edge = &model.edge;
-        let (way_sender, ways) = mpsc::channel(1024);
+        let (way_sender, ways) = mpsc::channel(256);
         let (sample_sender, samples) = mpsc::channel(1024);
         let (question_sender, questions) = mpsc::channel(64);
         let neighbours = Neighbours::start(&edge.interface, way_sender).await?;
         let mut attached = Kernel::start(edge, ring_key(&edge.ring_key))?;
-        report(edge, &mut attached)?;
         let (state, saved) = StateFile::open(&edge.state_dir)?;
+        control::serve(&edge.control, question_sender)?;
+        report(edge, &mut attached)?;
         let tables = attached.kernel.read_tables()?;
         let scheduler = Scheduler::new(edge.name.clone(), sample_sender);
-        control::serve(&edge.control, question_sender)?;
 
         let adopted = adopted(&model, &tables);
         let (engine, effects) = Engine::start(model, saved, adopted, Duration::ZERO);
@@ -56,19 +59,21 @@ impl Daemon {
             scheduler,
             neighbours,
             state,
+            written: Instant::now(),
+            unsaved: false,
             turns: 0,
             changed: false,
             _object: attached.object,
             _lock: attached.lock,
         };
-        daemon.perform(effects)?;
+        daemon.perform(effects);
         let inputs = Inputs {
             samples,
             ways,
             questions,
-            terminate: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
-            hangup: signal(SignalKind::hangup())?,
+            terminate,
+            interrupt,
+            hangup,
         };
         Ok((daemon, inputs))
     }

@@ -1,28 +1,45 @@
 use std::{
-    fs, io,
+    fs::{self, File},
+    io::{self, Write as _},
     path::{Path, PathBuf},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use anyhow::Context as _;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use crate::engine::Saved;
+use crate::engine::{AdminState, Found, Saved};
+
+/// What probes found longer ago than this says nothing of now.
+const STALE: Duration = Duration::from_secs(300);
 
 /// The file in `state_dir` that carries [`Saved`] from one daemon to the next.
 #[derive(Debug)]
 pub(super) struct StateFile(PathBuf);
 
+/// What the file holds. The parts are read one by one, so that one that is not understood costs
+/// no other.
+#[derive(Deserialize, Serialize)]
+struct Content {
+    /// Seconds since 1970.
+    saved_at: u64,
+    admin: Value,
+    found: Value,
+}
+
 impl StateFile {
-    /// The file and what it holds. One that can not be read is set aside, not lost: the daemon
-    /// starts without it and probes anew.
+    /// The file and what it holds. One whose overrides can not be read is set aside, not lost, and
+    /// the daemon starts without them. What probes found is dropped when it is old.
     pub(super) fn open(directory: &Path) -> anyhow::Result<(Self, Saved)> {
         fs::create_dir_all(directory)
             .with_context(|| format!("edge.state_dir {}", directory.display()))?;
         let path = directory.join("state.json");
         let saved = match fs::read(&path) {
-            Ok(bytes) => serde_json::from_slice(&bytes).or_else(|error| {
+            Ok(bytes) => read(&bytes, seconds()).or_else(|error| {
                 let aside = path.with_extension("json.bad");
-                tracing::warn!(
-                    "{} is not understood ({error}); it is kept as {}, drains in it are not in force",
+                tracing::error!(
+                    "{} is not understood ({error}); it is kept as {}, and no drain in it is in force",
                     path.display(),
                     aside.display(),
                 );
@@ -36,76 +53,92 @@ impl StateFile {
 
     /// Replaces what the file holds; a crash leaves the old or the new, never a part.
     pub(super) fn write(&self, saved: &Saved) -> anyhow::Result<()> {
-        let fresh = self.0.with_extension("json.new");
         let write = || -> io::Result<()> {
-            fs::write(&fresh, serde_json::to_vec(saved)?)?;
+            let content = Content {
+                saved_at: seconds(),
+                admin: serde_json::to_value(&saved.admin)?,
+                found: serde_json::to_value(&saved.found)?,
+            };
+            let fresh = self.0.with_extension("json.new");
+            let mut file = File::create(&fresh)?;
+            file.write_all(&serde_json::to_vec(&content)?)?;
+            file.sync_data()?;
             fs::rename(&fresh, &self.0)
         };
         write().with_context(|| self.0.display().to_string())
     }
 }
 
+fn read(bytes: &[u8], now: u64) -> Result<Saved, serde_json::Error> {
+    let content: Content = serde_json::from_slice(bytes)?;
+    let admin: AdminState = serde_json::from_value(content.admin)?;
+    let fresh = now.saturating_sub(content.saved_at) <= STALE.as_secs();
+    let found = if fresh {
+        Found::deserialize(content.found).unwrap_or_default()
+    } else {
+        Found::default()
+    };
+    Ok(Saved { admin, found })
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the daemon is where the clock is read"
+)]
+fn seconds() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(0, |now| now.as_secs())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn what_is_written_is_read_back_and_a_first_start_finds_nothing() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("deep/inside");
-        let (file, nothing) = StateFile::open(&path).unwrap();
-        assert_eq!(nothing, Saved::default());
-        let drained = r#"{"admin":[{"target":{"backend":"a"},"admin":"drain"}]}"#;
-        let drained: Saved = serde_json::from_str(drained).unwrap();
-        file.write(&drained).unwrap();
-        assert_eq!(StateFile::open(&path).unwrap().1, drained);
-        // A daemon that ends while it writes leaves a part beside the file.
-        fs::write(path.join("state.json.new"), "{").unwrap();
-        assert_eq!(StateFile::open(&path).unwrap().1, drained);
-        file.write(&Saved::default()).unwrap();
-        assert_eq!(StateFile::open(&path).unwrap().1, Saved::default());
+    const DRAINED: &str = r#"[{"subject":{"backend":"b"},"admin":"drain"}]"#;
+
+    fn drains(found: &str, age: u64) -> Saved {
+        let text = format!(r#"{{"saved_at":1000,"admin":{DRAINED},"found":{found}}}"#);
+        read(text.as_bytes(), 1000 + age).unwrap()
     }
 
     #[test]
-    fn what_is_not_understood_is_set_aside() {
+    fn overrides_outlive_what_else_is_not_understood() {
+        let saved = drains(r#"{"windows":7,"something":"new"}"#, 0);
+        assert_ne!(saved.admin, AdminState::default());
+        assert_eq!(saved.found, Found::default());
+    }
+
+    #[test]
+    fn what_probes_found_is_dropped_when_it_is_old_and_overrides_are_not() {
+        let found = r#"{"windows":{"web":{"x":{"window":4,"required":2,"samples":[true]}}},"latencies":{}}"#;
+        assert_ne!(drains(found, 300).found, Found::default());
+        let old = drains(found, 301);
+        assert_eq!(old.found, Found::default());
+        assert_ne!(old.admin, AdminState::default());
+    }
+
+    #[test]
+    fn a_file_that_is_not_understood_is_set_aside() {
         let directory = tempfile::tempdir().unwrap();
-        let path = directory.path();
-        let deep = "[".repeat(1 << 20);
-        for garbage in [
-            "",
-            "{",
-            "null",
-            "[1, 2]",
-            "\0\0\0\0",
-            &deep,
-            r#"{"admin": {}}"#,
-            r#"{"admin": [{"target": {"backend": "a\nb"}, "admin": "drain"}]}"#,
-            r#"{"admin": [{"target": {"backend": "a"}, "admin": "gone"}]}"#,
-            r#"{"windows": {"g": {"k": {"window": 2, "required": 3, "samples": []}}}}"#,
-            r#"{"latencies": {"k": {"values": {"smoothed": -1}}}}"#,
-            r#"{"of_another_version": 1}"#,
-        ] {
-            fs::write(path.join("state.json"), garbage).unwrap();
-            let (file, saved) = StateFile::open(path).unwrap();
-            assert_eq!(saved, Saved::default(), "{garbage:.40}");
-            let aside = fs::read_to_string(path.join("state.json.bad")).unwrap();
-            assert_eq!(aside, garbage);
-            file.write(&saved).unwrap();
+        let path = directory.path().join("state.json");
+        for garbage in ["", "{", "[]", r#"{"saved_at":1,"admin":{},"found":{}}"#] {
+            fs::write(&path, garbage).unwrap();
+            let (_, saved) = StateFile::open(directory.path()).unwrap();
+            assert_eq!(saved, Saved::default(), "{garbage:?}");
+            assert!(!path.exists());
+            assert_eq!(
+                fs::read_to_string(path.with_extension("json.bad")).unwrap(),
+                garbage
+            );
         }
     }
 
     #[test]
-    fn what_can_not_be_a_directory_or_a_file_is_named() {
+    fn what_is_written_is_read_again() {
         let directory = tempfile::tempdir().unwrap();
-        let path = directory.path();
-        fs::write(path.join("plain"), "").unwrap();
-        let error = StateFile::open(&path.join("plain")).unwrap_err();
-        assert!(
-            error.to_string().starts_with("edge.state_dir "),
-            "{error:#}"
-        );
-        fs::create_dir(path.join("state.json")).unwrap();
-        let error = StateFile::open(path).unwrap_err();
-        assert!(error.to_string().ends_with("state.json"), "{error:#}");
+        let (file, _) = StateFile::open(directory.path()).unwrap();
+        let saved = drains("{}", 0);
+        file.write(&saved).unwrap();
+        assert_eq!(StateFile::open(directory.path()).unwrap().1, saved);
     }
 }

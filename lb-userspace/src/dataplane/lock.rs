@@ -1,7 +1,7 @@
 use std::{
     fs::{self, File, TryLockError},
     io::{self, Write as _},
-    path::{Path, PathBuf},
+    path::PathBuf,
 };
 
 use crate::model::{Edge, Name};
@@ -9,7 +9,7 @@ use crate::model::{Edge, Name};
 /// Says that this process runs an edge, until it is dropped or the process ends.
 #[derive(Debug)]
 pub struct Lock {
-    files: Vec<File>,
+    file: File,
 }
 
 /// Why the lock was not taken.
@@ -22,12 +22,6 @@ pub enum LockError {
         path: PathBuf,
         /// The reason.
         source: io::Error,
-    },
-    /// A process that runs an edge of another name, or with another state directory, has the pins.
-    #[error("another waggle daemon uses the pins in {dir}: give each edge its own `edge.pin_dir`")]
-    Pins {
-        /// The directory.
-        dir: PathBuf,
     },
     /// Another process has it.
     #[error("another waggle daemon runs edge `{edge}` (pid {pid})")]
@@ -68,35 +62,14 @@ impl Lock {
         file.set_len(0)
             .and_then(|()| writeln!(file, "{}", std::process::id()))
             .map_err(failed)?;
-        Ok(Self { files: vec![file] })
-    }
-
-    /// Takes the directory of the edge's pins too, which must be there.
-    pub fn take_pins(&mut self, dir: &Path) -> Result<(), LockError> {
-        let failed = |source| LockError::File {
-            path: dir.to_owned(),
-            source,
-        };
-        let directory = File::open(dir).map_err(failed)?;
-        match directory.try_lock() {
-            Ok(()) => self.files.push(directory),
-            Err(TryLockError::WouldBlock) => {
-                return Err(LockError::Pins {
-                    dir: dir.to_owned(),
-                });
-            }
-            Err(TryLockError::Error(source)) => return Err(failed(source)),
-        }
-        Ok(())
+        Ok(Self { file })
     }
 }
 
 impl Drop for Lock {
     /// Unlocks by hand: a child that was forked but has not yet started its program still holds the
-    /// files, and with them the locks.
+    /// file, and with it the lock.
     fn drop(&mut self) {
-        for file in &self.files {
-            let _ = file.unlock();
-        }
+        let _ = self.file.unlock();
     }
 }

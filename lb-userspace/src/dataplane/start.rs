@@ -77,14 +77,13 @@ impl Kernel {
     /// [`StartError`]; then whatever ran before goes on running, and nothing new is left behind.
     pub fn start(edge: &Edge, ring_key: HashKey) -> Result<Started, StartError> {
         check_capabilities()?;
-        let mut lock = Lock::take(edge)?;
+        let lock = Lock::take(edge)?;
         let interface = edge.interface.as_str();
         let index = interface::index(interface)
             .ok_or_else(|| StartError::NoInterface(interface.to_owned()))?;
         let pins = Pins::new(&edge.pin_dir);
         let fresh = !pins.maps().exists();
         pins.prepare()?;
-        lock.take_pins(pins.dir())?;
         let edge = Starting {
             edge,
             ring_key,

@@ -8,7 +8,7 @@ use crate::model::{Admin, Member, Model, Name, Weight};
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct AdminChange {
     /// Of whom.
-    pub target: Target,
+    pub subject: Subject,
     /// What.
     pub change: Override,
 }
@@ -16,7 +16,7 @@ pub struct AdminChange {
 /// Whom an operator means.
 #[derive(Clone, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Target {
+pub enum Subject {
     /// A backend in all its groups.
     Backend(Name),
     /// A backend in one group.
@@ -34,22 +34,24 @@ pub enum Target {
 pub enum Override {
     /// Whether it takes part.
     Admin(Admin),
-    /// Its weight; none goes back to the file's.
-    Weight(Option<u16>),
+    /// No override: what the file says.
+    Reset,
+    /// Its weight.
+    Weight(u16),
 }
 
 /// A change that can not be made.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-pub enum UnknownTarget {
+pub enum AdminError {
     /// No such backend.
     #[error("there is no backend `{0}`; `waggle status backend` lists them")]
-    Backend(Name),
+    NoBackend(Name),
     /// No such group.
     #[error("there is no group `{0}`; `waggle status group` lists them")]
-    Group(Name),
+    NoGroup(Name),
     /// The backend is not in the group.
     #[error("group `{group}` has no member `{backend}`; its members are {members}")]
-    Member {
+    NoMember {
         /// The group.
         group: Name,
         /// Who is not in it.
@@ -69,25 +71,43 @@ pub enum UnknownTarget {
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(from = "Vec<Record>", into = "Vec<Record>")]
 pub struct AdminState {
-    admin: BTreeMap<Target, Admin>,
-    weight: BTreeMap<Target, u16>,
+    admin: BTreeMap<Subject, Admin>,
+    weight: BTreeMap<Subject, u16>,
 }
 
 impl AdminState {
-    /// Takes a change over the backends of `model`.
-    ///
-    /// Enabling what the file enables clears the override. A backend's change clears those of its
-    /// memberships.
+    /// Takes a change over the backends of `model`. One of a backend clears those of its
+    /// memberships; enabling what the file enables is no override.
     ///
     /// # Errors
     ///
-    /// It names what the model does not have; nothing changed then.
-    pub fn change(&mut self, model: &Model, change: AdminChange) -> Result<(), UnknownTarget> {
-        let AdminChange { target, change } = change;
-        check(model, &target)?;
+    /// The model does not have whom it names, or the weight is none; nothing changed then.
+    pub fn change(&mut self, model: &Model, change: AdminChange) -> Result<(), AdminError> {
+        let AdminChange { subject, change } = change;
+        check(model, &subject)?;
         match change {
-            Override::Admin(admin) => self.set_admin(model, target, admin),
-            Override::Weight(weight) => return self.set_weight(target, weight),
+            Override::Admin(admin) => {
+                self.clear(model, &subject);
+                let in_file = |(_, member): (&Name, &Member)| member.enabled;
+                if admin != Admin::Enable || !memberships(model, &subject).all(in_file) {
+                    self.admin.insert(subject, admin);
+                }
+            }
+            Override::Reset => {
+                self.clear(model, &subject);
+                for (group, member) in memberships(model, &subject) {
+                    self.weight.remove(&Subject::member(group, &member.backend));
+                }
+            }
+            Override::Weight(_) if matches!(subject, Subject::Backend(_)) => {
+                return Err(AdminError::WeightOfBackend);
+            }
+            Override::Weight(weight) if Weight::new(i64::from(weight)).is_none() => {
+                return Err(AdminError::Weight(weight));
+            }
+            Override::Weight(weight) => {
+                self.weight.insert(subject, weight);
+            }
         }
         Ok(())
     }
@@ -105,93 +125,64 @@ impl AdminState {
 
     /// The override of a member's part, if there is one.
     pub fn overriding(&self, group: &Name, backend: &Name) -> Option<Admin> {
-        let own = self.admin.get(&Target::member(group, backend));
-        let whole = self.admin.get(&Target::Backend(backend.clone()));
-        own.into_iter()
-            .chain(whole)
-            .copied()
-            .max_by_key(|admin| match admin {
-                Admin::Enable => 0,
-                Admin::Drain => 1,
-                Admin::Disable => 2,
-            })
+        let own = self.admin.get(&Subject::member(group, backend));
+        let whole = self.admin.get(&Subject::Backend(backend.clone()));
+        own.into_iter().chain(whole).copied().max()
     }
 
     /// The override of a member's weight, if there is one.
     pub fn weight(&self, group: &Name, backend: &Name) -> Option<Weight> {
-        let weight = self.weight.get(&Target::member(group, backend))?;
+        let weight = self.weight.get(&Subject::member(group, backend))?;
         Weight::new(i64::from(*weight))
     }
 
     /// Drops the overrides of what `model` does not have.
     pub fn forget_unknown(&mut self, model: &Model) {
-        self.admin.retain(|target, _| check(model, target).is_ok());
-        self.weight.retain(|target, _| check(model, target).is_ok());
+        self.admin
+            .retain(|subject, _| check(model, subject).is_ok());
+        self.weight
+            .retain(|subject, _| check(model, subject).is_ok());
     }
 
-    fn set_admin(&mut self, model: &Model, target: Target, admin: Admin) {
-        let memberships: Vec<_> = model
-            .groups
-            .values()
-            .flat_map(|group| {
-                group
-                    .members
-                    .iter()
-                    .map(move |member| (&group.name, member))
-            })
-            .filter(|(group, member)| target.covers(group, &member.backend))
-            .collect();
-        for (group, member) in &memberships {
-            self.admin.remove(&Target::member(group, &member.backend));
+    fn clear(&mut self, model: &Model, subject: &Subject) {
+        self.admin.remove(subject);
+        for (group, member) in memberships(model, subject) {
+            self.admin.remove(&Subject::member(group, &member.backend));
         }
-        let in_file = memberships.iter().all(|(_, member)| member.enabled);
-        if admin == Admin::Enable && in_file {
-            self.admin.remove(&target);
-        } else {
-            self.admin.insert(target, admin);
-        }
-    }
-
-    fn set_weight(&mut self, target: Target, weight: Option<u16>) -> Result<(), UnknownTarget> {
-        if matches!(target, Target::Backend(_)) {
-            return Err(UnknownTarget::WeightOfBackend);
-        }
-        match weight {
-            Some(weight) if Weight::new(i64::from(weight)).is_none() => {
-                return Err(UnknownTarget::Weight(weight));
-            }
-            Some(weight) => self.weight.insert(target, weight),
-            None => self.weight.remove(&target),
-        };
-        Ok(())
     }
 }
 
-impl Target {
+impl Subject {
     fn member(group: &Name, backend: &Name) -> Self {
         Self::Member {
             group: group.clone(),
             backend: backend.clone(),
         }
     }
-
-    fn covers(&self, in_group: &Name, member: &Name) -> bool {
-        match self {
-            Self::Backend(backend) => backend == member,
-            Self::Member { group, backend } => group == in_group && backend == member,
-        }
-    }
 }
 
-fn check(model: &Model, target: &Target) -> Result<(), UnknownTarget> {
-    match target {
-        Target::Backend(backend) if model.backends.contains_key(backend) => Ok(()),
-        Target::Backend(backend) => Err(UnknownTarget::Backend(backend.clone())),
-        Target::Member { group, backend } => {
+/// The memberships that are meant, each with its group.
+pub(super) fn memberships<'a>(
+    model: &'a Model,
+    subject: &'a Subject,
+) -> impl Iterator<Item = (&'a Name, &'a Member)> {
+    let groups = model.groups.values();
+    let all = groups.flat_map(|group| group.members.iter().map(move |it| (&group.name, it)));
+    all.filter(move |(of, member)| match subject {
+        Subject::Backend(backend) => *backend == member.backend,
+        Subject::Member { group, backend } => group == *of && *backend == member.backend,
+    })
+}
+
+fn check(model: &Model, subject: &Subject) -> Result<(), AdminError> {
+    match subject {
+        Subject::Backend(backend) if model.backends.contains_key(backend) => Ok(()),
+        Subject::Backend(backend) => Err(AdminError::NoBackend(backend.clone())),
+        Subject::Member { group, backend } => {
             let members = &model
                 .groups
                 .get(group)
-                .ok_or_else(|| UnknownTarget::Group(group.clone()))?
+                .ok_or_else(|| AdminError::NoGroup(group.clone()))?
                 .members;
             if members.iter().any(|member| member.backend == *backend) {
                 return Ok(());
@@ -200,7 +191,7 @@ fn check(model: &Model, target: &Target) -> Result<(), UnknownTarget> {
                 .iter()
                 .map(|member| member.backend.as_str())
                 .collect();
-            Err(UnknownTarget::Member {
+            Err(AdminError::NoMember {
                 group: group.clone(),
                 backend: backend.clone(),
                 members: names.join(", "),
@@ -212,7 +203,7 @@ fn check(model: &Model, target: &Target) -> Result<(), UnknownTarget> {
 /// How an override stands in the state file.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 struct Record {
-    target: Target,
+    subject: Subject,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     admin: Option<Admin>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -223,16 +214,16 @@ impl From<Vec<Record>> for AdminState {
     fn from(records: Vec<Record>) -> Self {
         let mut state = Self::default();
         for Record {
-            target,
+            subject,
             admin,
             weight,
         } in records
         {
             if let Some(admin) = admin {
-                state.admin.insert(target.clone(), admin);
+                state.admin.insert(subject.clone(), admin);
             }
             if let Some(weight) = weight {
-                state.weight.insert(target, weight);
+                state.weight.insert(subject, weight);
             }
         }
         state
@@ -241,13 +232,13 @@ impl From<Vec<Record>> for AdminState {
 
 impl From<AdminState> for Vec<Record> {
     fn from(state: AdminState) -> Self {
-        let admin = state.admin.into_iter().map(|(target, admin)| Record {
-            target,
+        let admin = state.admin.into_iter().map(|(subject, admin)| Record {
+            subject,
             admin: Some(admin),
             weight: None,
         });
-        let weight = state.weight.into_iter().map(|(target, weight)| Record {
-            target,
+        let weight = state.weight.into_iter().map(|(subject, weight)| Record {
+            subject,
             admin: None,
             weight: Some(weight),
         });

@@ -40,10 +40,17 @@ impl Engine {
     }
 
     /// The ring for these shares: the last one, if they are the same.
-    fn ring(&self, group: &Name, shares: &Shares) -> Ring {
+    pub(super) fn ring(&self, group: &Name, shares: &Shares) -> Ring {
         let last = self.image.as_ref().and_then(|image| image.rings.get(group));
         match last {
-            Some(last) if self.courses[group].shares == *shares => last.clone(),
+            Some(last)
+                if self
+                    .courses
+                    .get(group)
+                    .is_some_and(|it| it.shares == *shares) =>
+            {
+                last.clone()
+            }
             _ => ring(group, shares),
         }
     }
@@ -87,29 +94,32 @@ impl Engine {
     /// only. A group that has been decided goes on as long as one member is up; one that serves from
     /// an earlier daemon's tables waits beyond the grace, since what it has is better than a guess.
     pub(super) fn undecided(&self, group: &Group) -> bool {
-        let course = &self.courses[&group.name];
+        let states = self.states(group);
+        let takes_part = |state: &MemberState| state.admin != Admin::Disable;
+        let course = self.courses.get(&group.name).cloned().unwrap_or_default();
         let waited = self.now.saturating_sub(course.since);
-        if waited >= self.model.edge.startup_grace && !course.stands {
-            return false;
-        }
-        let known_up = || {
-            self.states(group)
+        let in_use =
+            |state: &MemberState| state.admin == Admin::Enable && state.unreachable.is_none();
+        if course.decided
+            && states
                 .iter()
-                .any(|state| state.health == Health::Up)
-        };
-        if course.decided && known_up() {
+                .any(|it| in_use(it) && it.health == Health::Up)
+        {
             return false;
         }
-        group
+        let mut members = group
             .members
             .iter()
-            .any(|member| self.awaits_verdict(group, member))
+            .zip(&states)
+            .filter(|(_, it)| takes_part(it));
+        if waited >= self.model.edge.startup_grace && !course.stands {
+            // Without its way a member is no member, and that is known in a moment.
+            return members.any(|(member, _)| self.way(&member.backend).is_none());
+        }
+        members.any(|(member, _)| self.awaits_verdict(group, member))
     }
 
     fn awaits_verdict(&self, group: &Group, member: &Member) -> bool {
-        if self.admin.admin(&group.name, member) == Admin::Disable {
-            return false;
-        }
         let window = self.window(group, member);
         match self.way(&member.backend) {
             Some(Way::Refused(_)) => false,
@@ -120,8 +130,7 @@ impl Engine {
         }
     }
 
-    /// What is known of a member of a group.
-    pub(super) fn state(&self, group: &Group, member: &Member) -> MemberState {
+    fn state(&self, group: &Group, member: &Member) -> MemberState {
         let key = key(&self.model, group, member);
         let window = self.window(group, member);
         let health = window.map_or(Health::Up, Window::health);
@@ -145,8 +154,8 @@ impl Engine {
     }
 
     fn window(&self, group: &Group, member: &Member) -> Option<&Window> {
-        let of_stream = self.windows.get(&key(&self.model, group, member)?)?;
-        of_stream.get(&group.name)
+        self.windows
+            .get(&(group.name.clone(), key(&self.model, group, member)?))
     }
 
     fn way(&self, backend: &Name) -> Option<&Way> {
@@ -159,7 +168,9 @@ impl Engine {
         for (index, (member, state)) in group.members.iter().zip(self.states(group)).enumerate() {
             let takes_new = decision.shares.contains_key(&index);
             let gone = state.health == Health::Down || state.admin == Admin::Disable;
-            let (next_hop, source, mtu) = match self.way(&member.backend) {
+            // Running flows are better sent the way that was than nowhere.
+            let address = IpAddr::V4(self.model.backends[&member.backend].address);
+            let (next_hop, source, mtu) = match self.open_ways.get(&address) {
                 Some(Way::Open {
                     next_hop,
                     source,

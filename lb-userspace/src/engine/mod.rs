@@ -13,9 +13,9 @@ use std::{
 };
 
 pub use self::{
-    admin::{AdminChange, AdminState, Override, Target, UnknownTarget},
-    saved::Saved,
-    view::{GroupView, MemberView, NoSuchService, ServiceView, View},
+    admin::{AdminChange, AdminError, AdminState, Override, Subject},
+    saved::{Found, Saved},
+    view::{GroupView, MemberView, ServiceView, View},
 };
 use crate::{
     model::{Group, Health, Identity, Member, Model, Name, Share},
@@ -31,12 +31,12 @@ pub enum Event {
     Admin(AdminChange),
     /// A new configuration, checked.
     Reload(Box<Model>),
-    /// Probes ended.
-    Samples(Vec<(StreamKey, Sample)>),
+    /// A probe ended.
+    Sample(StreamKey, Sample),
     /// Time passed.
     Tick,
-    /// The ways to backends changed.
-    Ways(Vec<(IpAddr, Way)>),
+    /// The way to a backend changed.
+    Way(IpAddr, Way),
 }
 
 /// Something that the daemon must do.
@@ -46,8 +46,8 @@ pub enum Effect {
     Apply(Image),
     /// Keep these streams of probes going, and no others.
     Probe(BTreeMap<StreamKey, Schedule>),
-    /// Keep this for the next start.
-    Save(Saved),
+    /// Keep [`Engine::saved`] for the next start: it says something new.
+    Save,
     /// Tell the operator.
     Tell(Notice),
     /// Keep an eye on the ways to these backends, and no others.
@@ -62,6 +62,13 @@ pub enum Notice {
         /// The group.
         group: Name,
         /// Whether it is in use now.
+        active: bool,
+    },
+    /// No member may get traffic, and new flows are dropped, or no longer.
+    NoAnswer {
+        /// The group.
+        group: Name,
+        /// Whether that is so now.
         active: bool,
     },
     /// The health of a member changed.
@@ -89,6 +96,8 @@ pub enum Notice {
     Way {
         /// The backend.
         backend: Name,
+        /// Whether packets reach it.
+        open: bool,
         /// What it is now, for people.
         way: String,
     },
@@ -99,17 +108,15 @@ pub enum Notice {
 pub struct Engine {
     model: Model,
     admin: AdminState,
-    /// By stream and group.
-    windows: BTreeMap<StreamKey, BTreeMap<Name, Window>>,
+    windows: BTreeMap<(Name, StreamKey), Window>,
     latencies: BTreeMap<StreamKey, Latency>,
     /// Why the last bad probe of a stream was bad.
     failures: BTreeMap<StreamKey, String>,
     ways: BTreeMap<IpAddr, Way>,
+    /// The last open way to each backend that had one.
+    open_ways: BTreeMap<IpAddr, Way>,
     courses: BTreeMap<Name, Course>,
     now: Duration,
-    /// When health was last asked to be kept, and whether some has turned since.
-    kept: Option<Duration>,
-    unkept: bool,
     image: Option<Image>,
 }
 
@@ -124,6 +131,8 @@ struct Course {
     decided: bool,
     /// Its all-down rule is in use.
     best_effort: bool,
+    /// None of its members may get traffic.
+    no_answer: bool,
     /// The shares behind its ring in the last image.
     shares: BTreeMap<Identity, Share>,
 }
@@ -139,15 +148,14 @@ impl Engine {
     ) -> (Self, Vec<Effect>) {
         let mut engine = Self {
             model,
-            admin: saved.admin.clone(),
+            admin: saved.admin,
             windows: BTreeMap::new(),
             latencies: BTreeMap::new(),
             failures: BTreeMap::new(),
             ways: BTreeMap::new(),
+            open_ways: BTreeMap::new(),
             courses: BTreeMap::new(),
             now,
-            kept: None,
-            unkept: false,
             image: None,
         };
         for group in adopted {
@@ -158,7 +166,7 @@ impl Engine {
             };
             engine.courses.insert(group, course);
         }
-        let mut effects = engine.begin(&saved);
+        let mut effects = engine.begin(&saved.found);
         engine.settle(&mut effects);
         (engine, effects)
     }
@@ -167,30 +175,29 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// An [`Event::Admin`] that names what does not exist; nothing changed then.
-    pub fn handle(&mut self, event: Event, now: Duration) -> Result<Vec<Effect>, UnknownTarget> {
+    /// An [`Event::Admin`] that can not be done; nothing changed then.
+    pub fn handle(&mut self, event: Event, now: Duration) -> Result<Vec<Effect>, AdminError> {
         let mut effects = Vec::new();
         self.now = now;
         match event {
             Event::Admin(change) => {
+                let kept = self.saved();
                 self.admin.change(&self.model, change)?;
-                effects.push(Effect::Probe(self.streams()));
-                effects.push(Effect::Save(self.saved()));
+                effects = self.begin(&kept.found);
             }
             Event::Reload(model) => {
                 let kept = self.saved();
                 self.model = *model;
                 self.admin.forget_unknown(&self.model);
-                effects = self.begin(&kept);
-                effects.push(Effect::Save(self.saved()));
+                effects = self.begin(&kept.found);
             }
-            Event::Samples(samples) => {
-                if !self.sampled(samples, &mut effects) {
+            Event::Sample(key, sample) => {
+                if !self.sample(&key, &sample, &mut effects) {
                     return Ok(effects);
                 }
             }
-            Event::Tick => self.keep_health(&mut effects),
-            Event::Ways(ways) => self.found(ways, &mut effects),
+            Event::Tick => {}
+            Event::Way(address, way) => self.found(address, way, &mut effects),
         }
         self.settle(&mut effects);
         Ok(effects)
@@ -208,11 +215,26 @@ impl Engine {
 
     /// What outlives the daemon.
     pub fn saved(&self) -> Saved {
-        Saved::new(&self.admin, &self.windows, &self.latencies)
+        let probed = self.streams();
+        let windows = self.windows.iter().filter(|((group, key), _)| {
+            let members = self.model.groups[group].members.iter();
+            let of_key = |member: &&Member| {
+                self::key(&self.model, &self.model.groups[group], member).as_ref() == Some(key)
+            };
+            probed.contains_key(key)
+                && members
+                    .filter(of_key)
+                    .any(|it| self.probed(group, &it.backend))
+        });
+        Saved {
+            admin: self.admin.clone(),
+            found: Found::new(windows, &self.latencies),
+        }
     }
 
-    /// Takes up a model: windows and latencies of its streams go on from `kept`, others begin.
-    fn begin(&mut self, kept: &Saved) -> Vec<Effect> {
+    /// Takes up the model and the overrides: windows and latencies of the streams go on from `kept`,
+    /// others begin.
+    fn begin(&mut self, kept: &Found) -> Vec<Effect> {
         self.windows.clear();
         self.latencies.clear();
         for group in self.model.groups.values() {
@@ -220,22 +242,14 @@ impl Engine {
             for key in members.filter_map(|member| key(&self.model, group, member)) {
                 self.latencies.insert(key.clone(), kept.latency(&key));
                 let window = kept.window(&group.name, &key, group.health);
-                let of_stream = self.windows.entry(key).or_default();
-                of_stream.insert(group.name.clone(), window);
+                self.windows.insert((group.name.clone(), key), window);
             }
         }
         self.failures
             .retain(|key, _| self.latencies.contains_key(key));
-        let addresses: BTreeSet<_> = self
-            .model
-            .backends
-            .values()
-            .map(|backend| IpAddr::V4(backend.address))
-            .collect();
-        self.ways.retain(|address, _| addresses.contains(address));
-        self.courses
-            .retain(|group, _| self.model.groups.contains_key(group));
-        for group in self.model.groups.keys() {
+        let used: BTreeSet<_> = self.model.services.values().map(|it| &it.group).collect();
+        self.courses.retain(|group, _| used.contains(group));
+        for group in used {
             let since = self.now;
             let fresh = || Course {
                 since,
@@ -243,7 +257,13 @@ impl Engine {
             };
             self.courses.entry(group.clone()).or_insert_with(fresh);
         }
-        vec![Effect::Watch(addresses), Effect::Probe(self.streams())]
+        let backends = self.model.backends.values();
+        let addresses = backends.map(|backend| IpAddr::V4(backend.address));
+        vec![
+            Effect::Watch(addresses.collect()),
+            Effect::Probe(self.streams()),
+            Effect::Save,
+        ]
     }
 
     /// The streams that should run: those of members that are not disabled.
@@ -255,22 +275,29 @@ impl Engine {
     fn settle(&mut self, effects: &mut Vec<Effect>) {
         let (image, decisions) = self.compile();
         for (group, (decision, shares)) in decisions {
-            let best_effort = decision.best_effort;
             let next = Course {
+                since: self.courses[&group].since,
                 stands: true,
                 decided: true,
-                best_effort,
+                best_effort: decision.best_effort,
+                no_answer: shares.is_empty(),
                 shares,
-                ..self.courses[&group]
             };
-            let last = self.courses.insert(group.clone(), next).unwrap_or_default();
+            let last = self
+                .courses
+                .insert(group.clone(), next.clone())
+                .unwrap_or_default();
             if !last.decided {
                 let group = group.clone();
                 effects.push(Effect::Tell(Notice::Published { group }));
             }
-            if last.best_effort != best_effort {
-                let active = best_effort;
+            if last.best_effort != next.best_effort {
+                let (group, active) = (group.clone(), next.best_effort);
                 effects.push(Effect::Tell(Notice::BestEffort { group, active }));
+            }
+            if last.no_answer != next.no_answer {
+                let active = next.no_answer;
+                effects.push(Effect::Tell(Notice::NoAnswer { group, active }));
             }
         }
         if self.image.as_ref() != Some(&image) {

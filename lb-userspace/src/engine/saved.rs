@@ -8,40 +8,38 @@ use crate::{
     probe::{Latency, StreamKey, Window},
 };
 
-/// What outlives the daemon: the operator's overrides, and what the probes had found.
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[serde(deny_unknown_fields, default)]
+/// What outlives the daemon.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Saved {
-    /// Overrides.
+    /// The operator's overrides.
     pub admin: AdminState,
+    /// What the probes had found.
+    pub found: Found,
+}
+
+/// What probes had found: of members that are probed only, since what was known of others is old.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct Found {
     /// Health windows by group and stream.
     windows: BTreeMap<Name, BTreeMap<String, Window>>,
     /// Smoothed latencies by stream.
     latencies: BTreeMap<String, Latency>,
 }
 
-impl Saved {
-    pub(super) fn new(
-        admin: &AdminState,
-        windows: &BTreeMap<StreamKey, BTreeMap<Name, Window>>,
+impl Found {
+    pub(super) fn new<'a>(
+        windows: impl Iterator<Item = (&'a (Name, StreamKey), &'a Window)>,
         latencies: &BTreeMap<StreamKey, Latency>,
     ) -> Self {
-        let mut by_group: BTreeMap<Name, BTreeMap<String, Window>> = BTreeMap::new();
-        for (key, of_stream) in windows {
-            for (group, window) in of_stream {
-                let of_group = by_group.entry(group.clone()).or_default();
-                of_group.insert(text(key), window.clone());
+        let mut found = Self::default();
+        for ((group, key), window) in windows {
+            let streams = found.windows.entry(group.clone()).or_default();
+            streams.insert(text(key), window.clone());
+            if let Some(latency) = latencies.get(key) {
+                found.latencies.insert(text(key), latency.clone());
             }
         }
-        let latencies = latencies
-            .iter()
-            .map(|(key, latency)| (text(key), latency.clone()))
-            .collect();
-        Self {
-            admin: admin.clone(),
-            windows: by_group,
-            latencies,
-        }
+        found
     }
 
     /// The kept window of a group's stream under `rule`; for a new group that of another one with

@@ -4,11 +4,11 @@ use std::{net::IpAddr, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use super::Engine;
+use super::{Engine, Subject, admin::memberships};
 use crate::{
-    model::{Admin, Group, Health, Name},
+    model::{Admin, Group, Health, Member, Name, NoSuchService},
     policy::{Explanation, MemberIndex},
-    table::{TargetKey, ring, ring_hash, shares},
+    table::{TargetKey, ring_hash, shares},
 };
 
 /// Everything that `waggle status` shows of decisions.
@@ -33,7 +33,7 @@ pub struct ServiceView {
     pub port: u16,
     /// Who serves it.
     pub group: Name,
-    /// Whether the kernel's tables have it.
+    /// Whether the kernel's tables have it, which the daemon fills in.
     pub published: bool,
 }
 
@@ -46,6 +46,8 @@ pub struct GroupView {
     pub undecided: bool,
     /// Whether its all-down rule is in use.
     pub best_effort: bool,
+    /// Whether none of its members may get traffic.
+    pub no_answer: bool,
     /// Hash of its ring, equal on every host that decides alike.
     pub ring_hash: Option<String>,
     /// Its members, in the order of the file.
@@ -87,32 +89,16 @@ pub struct MemberView {
     pub packets: Option<u64>,
 }
 
-/// A service that is not there.
-#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("there is no service `{name}`; there is {known}")]
-pub struct NoSuchService {
-    /// What was asked for.
-    pub name: String,
-    /// What there is.
-    pub known: String,
-}
-
 impl Engine {
     /// Everything for `waggle status`.
     pub fn view(&self) -> View {
-        let published = |group: &Name| {
-            self.image
-                .as_ref()
-                .is_some_and(|image| image.rings.contains_key(group))
-                || self.courses[group].stands
-        };
         let services = self.model.services.values().map(|service| ServiceView {
             name: service.name.clone(),
             address: IpAddr::V4(service.address),
             protocol: service.protocol.to_string(),
             port: service.port,
             group: service.group.clone(),
-            published: published(&service.group),
+            published: false,
         });
         let groups = self
             .model
@@ -131,28 +117,39 @@ impl Engine {
     ///
     /// There is no such service.
     pub fn explain(&self, service: &str, client: IpAddr) -> Result<Explanation, NoSuchService> {
-        let Some(service) = self.model.services.get(service) else {
-            let known: Vec<_> = self.model.services.keys().map(Name::as_str).collect();
-            let known = if known.is_empty() {
-                "none".into()
-            } else {
-                known.join(", ")
-            };
-            return Err(NoSuchService {
-                name: service.into(),
-                known,
-            });
-        };
+        let service = self.model.service(service)?;
         let group = &self.model.groups[&service.group];
         let decision = self.decide(group);
-        let ring = ring(&group.name, &shares(group, &self.model.backends, &decision));
-        Ok(Explanation::new(
-            &service.name,
-            client,
-            group,
-            &decision,
-            &ring,
-        ))
+        let shares = shares(group, &self.model.backends, &decision);
+        let ring = self.ring(&group.name, &shares);
+        Ok(Explanation {
+            undecided: self.undecided(group),
+            ..Explanation::new(&service.name, client, group, &decision, &ring)
+        })
+    }
+
+    /// How the members that an operator means stand, one line each.
+    pub fn standing(&self, subject: &Subject) -> Vec<String> {
+        let line = |(group, member): (&Name, &Member)| {
+            let group = &self.model.groups[group];
+            let state = match self.admin.admin(&group.name, member) {
+                Admin::Disable => "disabled: no new flows, no probes",
+                Admin::Drain => "draining: no new flows, running ones go on",
+                Admin::Enable => "enabled",
+            };
+            let weight = self.admin.weight(&group.name, &member.backend);
+            let weight = weight.unwrap_or(member.weight).value();
+            let waits = if self.undecided(group) {
+                "; in force when the group has its first probe results"
+            } else {
+                ""
+            };
+            format!(
+                "{}/{}: weight {weight}, {state}{waits}",
+                group.name, member.backend
+            )
+        };
+        memberships(&self.model, subject).map(line).collect()
     }
 
     /// The key of a member's target.
@@ -202,6 +199,7 @@ impl Engine {
             name: group.name.clone(),
             undecided: self.undecided(group),
             best_effort: decision.best_effort,
+            no_answer: decision.shares.is_empty(),
             ring_hash: ring.map(|ring| format!("{:016x}", ring_hash(ring))),
             members: (0..group.members.len()).map(member).collect(),
         }

@@ -7,6 +7,9 @@ use super::{Group, Model, Name};
 /// What differs between two models, one line each: `backend a: address 10.0.0.1 -> 10.0.0.2`.
 pub fn changes(old: &Model, new: &Model) -> Vec<String> {
     let mut lines = Vec::new();
+    if old.edge.startup_grace != new.edge.startup_grace {
+        lines.push("edge: startup_grace changed".to_owned());
+    }
     compare(
         "backend",
         &old.backends,

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-/// What the operator wants of a member.
+/// What the operator wants of a member, the stricter the greater.
 #[derive(
     Clone,
     Copy,
@@ -15,13 +15,13 @@ use std::time::Duration;
 )]
 #[serde(rename_all = "lowercase")]
 pub enum Admin {
+    /// Takes part.
+    #[default]
+    Enable,
     /// No new flows; running ones go on to their end; probes go on.
     Drain,
     /// No new flows; running TCP flows end by themselves, others move; probes stop.
     Disable,
-    /// Takes part.
-    #[default]
-    Enable,
 }
 
 /// What the probes say of a member.

@@ -5,7 +5,7 @@ use crate::model::Mac;
 
 /// An Ethernet interface as it is now.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Interface {
+pub(super) struct Interface {
     /// The kernel's number for it.
     pub index: u32,
     /// Its address.
@@ -15,17 +15,8 @@ pub struct Interface {
 }
 
 impl Interface {
-    /// Looks for the interface called `name` in the present network namespace.
-    ///
-    /// # Errors
-    /// When there is none, with the names of those that exist; when it is no Ethernet interface;
-    /// when the kernel can not be asked.
-    pub async fn look_up(name: &str) -> anyhow::Result<Self> {
-        Self::ask(&Kernel::open()?, name).await
-    }
-
-    /// The same, with a connection that is there already.
-    pub(super) async fn ask(kernel: &Kernel, name: &str) -> anyhow::Result<Self> {
+    /// Looks for the interface called `name`.
+    pub(super) async fn look_up(kernel: &Kernel, name: &str) -> anyhow::Result<Self> {
         let links = kernel.links(name).await.context("the list of interfaces")?;
         if let Some(interface) = links.edge {
             return Ok(interface);

@@ -1,10 +1,7 @@
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    net::IpAddr,
-};
+use std::{collections::BTreeMap, net::IpAddr};
 
 use anyhow::{Context as _, bail};
-use futures_util::{StreamExt as _, TryStreamExt as _, pin_mut, stream::BoxStream};
+use futures_util::{FutureExt as _, StreamExt as _, TryStreamExt as _, pin_mut, stream::BoxStream};
 use rtnetlink::{
     Error, Handle, MulticastGroup, RouteMessageBuilder, new_connection, new_multicast_connection,
     packet_core::{NetlinkMessage, NetlinkPayload},
@@ -20,21 +17,20 @@ use rtnetlink::{
 use tokio::task::JoinSet;
 
 use super::{
-    Interface,
+    interface::Interface,
+    watcher::Watched,
     way::{Links, Neighbour, Nudge, Route},
 };
 use crate::model::Mac;
 
-/// What makes a way other than it was: addresses, links, neighbours, routes and rules.
+/// What makes a way other than it was: addresses, links, neighbours, routes and rules. Backends have
+/// IPv4 addresses.
 const GROUPS: &[MulticastGroup] = &[
     MulticastGroup::Link,
     MulticastGroup::Neigh,
     MulticastGroup::Ipv4Ifaddr,
     MulticastGroup::Ipv4Route,
     MulticastGroup::Ipv4Rule,
-    MulticastGroup::Ipv6Ifaddr,
-    MulticastGroup::Ipv6Route,
-    MulticastGroup::Ipv6Rule,
 ];
 
 /// The kernel's network configuration in one namespace.
@@ -64,14 +60,29 @@ impl Events {
         })
     }
 
-    /// Waits until something changes that may concern the ways to `addresses`. Lost events may.
-    pub(super) async fn next(&mut self, addresses: &BTreeSet<IpAddr>) -> anyhow::Result<()> {
+    /// Waits until something changes that may concern the ways to what is watched. Lost events
+    /// may.
+    pub(super) async fn next(&mut self, watched: &Watched) -> anyhow::Result<()> {
         while let Some(message) = self.messages.next().await {
-            if concerns(&message, addresses) {
+            if concerns(&message, watched) {
                 return Ok(());
             }
         }
         bail!("the kernel closed the netlink socket");
+    }
+
+    /// Those of `messages`.
+    #[cfg(test)]
+    pub(super) fn of(messages: BoxStream<'static, NetlinkMessage<RouteNetlinkMessage>>) -> Self {
+        Self {
+            messages,
+            _connection: JoinSet::new(),
+        }
+    }
+
+    /// Takes what waits to be read, since one look answers to all of it.
+    pub(super) fn skip_waiting(&mut self) {
+        while let Some(Some(_)) = self.messages.next().now_or_never() {}
     }
 }
 
@@ -172,12 +183,12 @@ impl Kernel {
     }
 }
 
-fn concerns(message: &NetlinkMessage<RouteNetlinkMessage>, addresses: &BTreeSet<IpAddr>) -> bool {
+fn concerns(message: &NetlinkMessage<RouteNetlinkMessage>, watched: &Watched) -> bool {
     match &message.payload {
         NetlinkPayload::InnerMessage(
             RouteNetlinkMessage::NewNeighbour(neighbour)
             | RouteNetlinkMessage::DelNeighbour(neighbour),
-        ) => neighbour_address(neighbour).is_some_and(|address| addresses.contains(&address)),
+        ) => neighbour_address(neighbour).is_some_and(|address| watched.contains_key(&address)),
         _ => true,
     }
 }
@@ -275,7 +286,7 @@ mod tests {
 
     fn concerned(payload: NetlinkPayload<RouteNetlinkMessage>) -> bool {
         let message = NetlinkMessage::new(NetlinkHeader::default(), payload);
-        concerns(&message, &[BACKEND].into())
+        concerns(&message, &[(BACKEND, 1)].into())
     }
 
     #[test]

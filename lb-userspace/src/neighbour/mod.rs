@@ -9,4 +9,4 @@ mod kernel;
 mod watcher;
 mod way;
 
-pub use self::{interface::Interface, watcher::Neighbours, way::Way};
+pub use self::{watcher::Neighbours, way::Way};

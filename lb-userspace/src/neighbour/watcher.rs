@@ -13,7 +13,8 @@ use tokio::{
 };
 
 use super::{
-    Interface, Way,
+    Way,
+    interface::Interface,
     kernel::{Events, Kernel},
     way::{Facts, Neighbour, nudge},
 };
@@ -26,10 +27,15 @@ const SETTLE: Duration = Duration::from_millis(20);
 /// How long the kernel may take to answer, and how long to wait before it is tried again.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// The watched addresses, each with the number of the call that added it.
+pub(super) type Watched = BTreeMap<IpAddr, u64>;
+
 /// Watches the ways to backends. Dropping it ends that.
 #[derive(Debug)]
 pub struct Neighbours {
-    addresses: watch::Sender<BTreeSet<IpAddr>>,
+    watched: watch::Sender<Watched>,
+    /// How often the addresses were set.
+    calls: u64,
     task: JoinHandle<()>,
 }
 
@@ -38,14 +44,15 @@ impl Neighbours {
     /// way to an address is sent once when it is first known, and then whenever it changes.
     ///
     /// # Errors
-    /// Those of [`Interface::look_up`].
+    /// When there is no such interface, with the names of those that exist; when it is no Ethernet
+    /// interface; when the kernel can not be asked.
     pub async fn start(
         interface: &str,
         changes: mpsc::Sender<(IpAddr, Way)>,
     ) -> anyhow::Result<Self> {
         let (kernel, events) = (Kernel::open()?, Events::subscribe()?);
-        Interface::ask(&kernel, interface).await?;
-        let (addresses, watched) = watch::channel(BTreeSet::new());
+        Interface::look_up(&kernel, interface).await?;
+        let (sender, watched) = watch::channel(Watched::new());
         let watcher = Watcher {
             interface: interface.to_owned(),
             watched,
@@ -53,15 +60,22 @@ impl Neighbours {
             known: BTreeMap::new(),
         };
         Ok(Self {
-            addresses,
+            watched: sender,
+            calls: 0,
             task: tokio::spawn(watcher.run(kernel, events)),
         })
     }
 
-    /// Sets the addresses to watch. What is sent of those that were watched before is not
-    /// repeated.
+    /// Sets the addresses to watch. What was sent of those that were watched until now is not
+    /// repeated; the way to a new one is sent, also if it was watched before the last call.
     pub fn watch(&mut self, addresses: BTreeSet<IpAddr>) {
-        self.addresses.send_replace(addresses);
+        self.calls += 1;
+        self.watched.send_modify(|watched| {
+            watched.retain(|address, _| addresses.contains(address));
+            for address in addresses {
+                watched.entry(address).or_insert(self.calls);
+            }
+        });
     }
 }
 
@@ -73,10 +87,10 @@ impl Drop for Neighbours {
 
 struct Watcher {
     interface: String,
-    watched: watch::Receiver<BTreeSet<IpAddr>>,
+    watched: watch::Receiver<Watched>,
     changes: mpsc::Sender<(IpAddr, Way)>,
-    /// What was sent last of every watched address.
-    known: BTreeMap<IpAddr, Way>,
+    /// What was sent last of every watched address, and since which call it is watched.
+    known: BTreeMap<IpAddr, (u64, Way)>,
 }
 
 /// Nobody is interested any more.
@@ -103,22 +117,24 @@ impl Watcher {
         let mut refresh = time::interval(REFRESH);
         refresh.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            let addresses = self.watched.borrow_and_update().clone();
+            let watched = self.watched.borrow_and_update().clone();
             let in_turn = tokio::select! {
                 changed = self.watched.changed() => match changed {
                     Ok(()) => false,
                     Err(_) => return Ok(()),
                 },
-                event = events.next(&addresses) => {
+                event = events.next(&watched) => {
                     event?;
                     time::sleep(SETTLE).await;
+                    events.skip_waiting();
                     false
                 }
                 _ = refresh.tick() => true,
             };
-            let addresses = self.watched.borrow_and_update().clone();
-            self.known.retain(|address, _| addresses.contains(address));
-            let changes = time::timeout(PATIENCE, self.look(kernel, &addresses, in_turn))
+            let watched = self.watched.borrow_and_update().clone();
+            self.known
+                .retain(|address, (since, _)| watched.get(address) == Some(since));
+            let changes = time::timeout(PATIENCE, self.look(kernel, &watched, in_turn))
                 .await
                 .context("the kernel does not answer")??;
             if let Err(Unwatched) = self.tell(changes).await {
@@ -134,17 +150,17 @@ impl Watcher {
     async fn look(
         &self,
         kernel: &Kernel,
-        addresses: &BTreeSet<IpAddr>,
+        watched: &Watched,
         in_turn: bool,
-    ) -> anyhow::Result<Vec<(IpAddr, Way)>> {
+    ) -> anyhow::Result<Vec<(IpAddr, u64, Way)>> {
         let links = kernel.links(&self.interface).await?;
         let neighbours = match links.edge {
             Some(edge) => kernel.neighbours(edge.index).await?,
             None => BTreeMap::new(),
         };
         let mut changes = Vec::new();
-        for &address in addresses {
-            let before = self.known.get(&address);
+        for (&address, &since) in watched {
+            let before = self.known.get(&address).map(|(_, way)| way);
             let neighbour = neighbours.get(&address).copied();
             let way = Facts {
                 address,
@@ -165,17 +181,17 @@ impl Watcher {
                 tracing::debug!(%address, "not asked for: {error}");
             }
             if changed {
-                changes.push((address, way));
+                changes.push((address, since, way));
             }
         }
         Ok(changes)
     }
 
-    async fn tell(&mut self, changes: Vec<(IpAddr, Way)>) -> Result<(), Unwatched> {
-        for (address, way) in changes {
+    async fn tell(&mut self, changes: Vec<(IpAddr, u64, Way)>) -> Result<(), Unwatched> {
+        for (address, since, way) in changes {
             let sent = self.changes.send((address, way.clone())).await;
             sent.map_err(|_gone| Unwatched)?;
-            self.known.insert(address, way);
+            self.known.insert(address, (since, way));
         }
         Ok(())
     }
@@ -183,4 +199,47 @@ impl Watcher {
 
 fn failed(neighbour: Option<Neighbour>) -> bool {
     neighbour.is_some_and(|neighbour| neighbour.state == NeighbourState::Failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::{StreamExt as _, stream};
+    use rtnetlink::{
+        packet_core::{NetlinkHeader, NetlinkMessage, NetlinkPayload},
+        packet_route::{RouteNetlinkMessage, route::RouteMessage},
+    };
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_burst_of_changes_is_looked_at_together() {
+        const BURST: u32 = 500;
+        let route = RouteNetlinkMessage::NewRoute(RouteMessage::default());
+        let payload = NetlinkPayload::InnerMessage(route);
+        let change = NetlinkMessage::new(NetlinkHeader::default(), payload);
+        let (all_taken, taken) = oneshot::channel();
+        let last = change.clone();
+        let last = stream::once(async move {
+            all_taken.send(()).unwrap();
+            last
+        });
+        let burst = stream::iter(vec![change; BURST as usize - 1]).chain(last);
+        let events = Events::of(burst.chain(stream::pending()).boxed());
+
+        let (_addresses, watched) = watch::channel(Watched::new());
+        let (changes, _ways) = mpsc::channel(1);
+        let watcher = Watcher {
+            interface: "lo".to_owned(),
+            watched,
+            changes,
+            known: BTreeMap::new(),
+        };
+        // A look at each of them alone takes at least `SETTLE`.
+        let together = time::timeout(SETTLE * BURST / 2, taken);
+        tokio::select! {
+            () = watcher.run(Kernel::open().unwrap(), events) => panic!("the watcher ended"),
+            taken = together => taken.expect("one by one").unwrap(),
+        }
+    }
 }

@@ -2,7 +2,7 @@ use std::{collections::BTreeMap, fmt, net::IpAddr};
 
 use rtnetlink::packet_route::neighbour::NeighbourState;
 
-use super::Interface;
+use super::interface::Interface;
 use crate::model::Mac;
 
 /// How packets reach a backend.

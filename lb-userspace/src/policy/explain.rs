@@ -26,6 +26,10 @@ pub struct Explanation {
     pub class: u32,
     /// What becomes of a new flow.
     pub outcome: Outcome,
+    /// The group waits for its first probe results, so this is not in force: until then its services
+    /// stay as they are.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub undecided: bool,
     /// No member is healthy, and the all-down rule is in use.
     pub best_effort: bool,
     /// Each backend's part of the new flows, from 0 to 1.
@@ -102,6 +106,7 @@ impl Explanation {
             } else {
                 Outcome::Forward
             },
+            undecided: false,
             best_effort: decision.best_effort,
             shares: shares()
                 .map(|(member, share)| (name(member), share.to_f64().unwrap_or_default()))

@@ -32,7 +32,7 @@ const MAX_BUFFER: usize = 32 * 1024;
 /// The latency is the wall-clock time from just before the request is sent to the last byte of the
 /// answer (S36). Sending begins when the connection stands, so the time to connect is not part
 /// of it. Redirects are not followed (D32); a body is read and thrown away.
-pub async fn probe(
+pub(super) async fn probe(
     target: SocketAddr,
     http: &HttpProbe,
     timeout: Duration,
@@ -50,11 +50,7 @@ pub async fn probe(
 
 /// The request of a probe. It asks the backend to close the connection, as it is the only one
 /// (RFC 9112, 9.3).
-///
-/// # Errors
-///
-/// When the path, a header or the host can not stand in an HTTP request.
-pub fn request(
+fn request(
     target: SocketAddr,
     http: &HttpProbe,
 ) -> Result<Request<Empty<Bytes>>, hyper::http::Error> {

@@ -32,8 +32,8 @@ impl Scheduler {
     }
 
     /// Makes `streams` the ones that run. Those that are no longer there stop at once, in the middle of
-    /// a probe too. Those that stay go on: a new interval or timeout counts from the next probe,
-    /// and `hasty` is what it was when the stream began.
+    /// a probe too. Those that stay go on: a new interval or timeout counts from the next probe.
+    /// Only one that needs more hasty probes than ever before begins with them again.
     ///
     /// # Panics
     ///
@@ -73,7 +73,7 @@ impl Running {
     fn reschedule(&self, schedule: Schedule) {
         self.schedule.send_if_modified(|current| {
             let next = Schedule {
-                hasty: current.hasty,
+                hasty: current.hasty.max(schedule.hasty),
                 ..schedule
             };
             let changed = next != *current;
@@ -119,12 +119,19 @@ async fn run(
             }
             Ok(()) = changes.changed() => {
                 let changed = *changes.borrow_and_update();
-                if changed.interval != schedule.interval {
-                    // Spread over the new interval, or all streams of a reload would move in step.
-                    let sooner = sleep(changed.interval.mul_f64(phase));
-                    if sooner.deadline() < next.deadline() {
-                        next.set(sooner);
-                    }
+                // Spread by the phase, or all streams of a reload would move in step.
+                let first = if changed.hasty > schedule.hasty {
+                    sent = 0;
+                    Some(changed.gap(sent, phase))
+                } else if changed.interval != schedule.interval {
+                    Some(changed.interval.mul_f64(phase))
+                } else {
+                    None
+                };
+                if let Some(sooner) = first.map(sleep)
+                    && sooner.deadline() < next.deadline()
+                {
+                    next.set(sooner);
                 }
                 schedule = changed;
             }

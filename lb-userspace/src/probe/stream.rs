@@ -111,10 +111,13 @@ impl Schedule {
     }
 }
 
-/// Samples after which a window is decided, whatever they are: x good or x bad ones are among
-/// 2x - 1.
+/// Samples after which a window of n says what they say, whatever it held before.
+///
+/// An empty one is decided: x good or x bad samples are among 2x - 1. One that an earlier daemon
+/// left is overruled: x good samples make it up, and n - x + 1 bad ones down, even a full good one.
 fn enough_to_decide(rule: HealthRule) -> usize {
-    (2 * rule.required() - 1).min(rule.window())
+    let (window, required) = (rule.window(), rule.required());
+    (2 * required - 1).min(window).max(window - required + 1)
 }
 
 #[cfg(test)]

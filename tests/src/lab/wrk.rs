@@ -1,5 +1,7 @@
 use std::{process::Stdio, time::Duration};
 
+use nix::sys::signal::Signal;
+
 use super::{namespace::Namespace, process::Process};
 
 /// `wrk`, running: a load of real HTTP requests.
@@ -45,6 +47,14 @@ impl Wrk {
     /// Whether it has not ended yet.
     pub fn runs(&mut self) -> bool {
         self.process.runs()
+    }
+
+    /// Ends it early and reads what it has counted.
+    #[track_caller]
+    pub fn end(mut self) -> Load {
+        assert!(self.runs(), "wrk has ended by itself");
+        self.process.signal(Signal::SIGINT);
+        self.finish()
     }
 
     /// Waits for its end and reads what it counted.

@@ -1,8 +1,7 @@
 //! Edges that share a service address send a flow to the same backend.
 
 use lb_common::{Descriptor, FlowEvent};
-
-use crate::{
+use lb_tests::datapath::{
     edge::{self, Edge, Settings, WEB},
     packet::syn_from,
 };

@@ -1,8 +1,7 @@
 //! A flow keeps its target.
 
 use lb_common::{FlowEvent, FlowState, Target, TargetState};
-
-use crate::{
+use lb_tests::datapath::{
     edge::{self, Edge, Settings, WEB},
     packet::{ACK, FIN, RST, SYN, data, syn, syn_from},
 };

@@ -1,21 +1,20 @@
 //! The limit that stands before every insert.
 
-use lb_common::{FlowEvent, Verdict};
-use nix::{
-    sched::{CpuSet, sched_getaffinity, sched_setaffinity},
-    unistd::Pid,
+use lb_common::{FlowEvent, Target, TargetState, Verdict};
+use lb_tests::datapath::{
+    edge::{self, Edge, Settings, WEB},
+    packet::{data, syn, syn_from},
+    stay_on_one_cpu,
 };
 
-use crate::{
-    edge::{self, Edge, Settings},
-    packet::syn_from,
-};
+use crate::stale::bucket_with;
 
 const LIMIT: u32 = 5;
 const FLOOD: u32 = 64;
 
 #[test]
 fn a_flood_of_new_flows_is_forwarded_but_remembered_only_up_to_the_limit() {
+    // The limit is per CPU.
     stay_on_one_cpu();
     let edge = Edge::with_web(&Settings {
         insert_limit: LIMIT,
@@ -56,6 +55,34 @@ fn a_limit_of_zero_leaves_the_ring_alone_to_choose() {
     assert_eq!(edge.verdict(Verdict::Forwarded).packets, 100);
 }
 
+/// Were the old entry left there, the second packet of the connection would follow it.
+#[test]
+fn a_flow_that_moves_is_remembered_though_the_limit_is_reached() {
+    let unlimited = Edge::with_web(&Settings::default());
+    assert_eq!(unlimited.backend(&syn()), Some(1));
+    let (bucket, entry) = unlimited.only_entry();
+    let mut edge = Edge::with_web(&Settings {
+        insert_limit: 0,
+        ..Settings::default()
+    });
+    edge.set_target(2, edge::target(2));
+    edge.set_ring(WEB.row, 200, &[2; 10]);
+    for state in [0, TargetState::DEAD] {
+        let left = Target {
+            state: TargetState(state),
+            ..edge::target(1)
+        };
+        edge.set_target(1, left);
+        edge.set_bucket(bucket, bucket_with(3, entry));
+        assert_eq!(edge.backend(&data()), Some(1), "running");
+        assert_eq!(edge.backend(&syn()), Some(2), "new connection");
+        assert_eq!(edge.backend(&data()), Some(2), "its second packet");
+    }
+    assert_eq!(edge.events(FlowEvent::Left), 2);
+    assert_eq!(edge.events(FlowEvent::Inserted), 2);
+    assert_eq!(edge.events(FlowEvent::Limited), 0);
+}
+
 fn next_tick() -> u32 {
     let now = edge::now();
     loop {
@@ -64,13 +91,4 @@ fn next_tick() -> u32 {
         }
         std::hint::spin_loop();
     }
-}
-
-/// The limit is per CPU, so the thread must not wander.
-fn stay_on_one_cpu() {
-    let allowed = sched_getaffinity(Pid::from_raw(0)).unwrap();
-    let cpu = (0..CpuSet::count()).find(|cpu| allowed.is_set(*cpu).unwrap());
-    let mut one = CpuSet::new();
-    one.set(cpu.unwrap()).unwrap();
-    sched_setaffinity(Pid::from_raw(0), &one).unwrap();
 }

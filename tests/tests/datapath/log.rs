@@ -1,8 +1,7 @@
 //! The packet log.
 
 use aya::maps::RingBuf;
-
-use crate::{
+use lb_tests::datapath::{
     edge::{Edge, Settings},
     packet::{SERVICE, syn},
 };

@@ -2,9 +2,8 @@
 
 use std::net::Ipv4Addr;
 
-use lb_common::{Descriptor, ForwardMode, Protocol, Target, VERDICTS, Verdict};
-
-use crate::{
+use lb_common::{Descriptor, FlowEvent, ForwardMode, Protocol, Target, VERDICTS, Verdict};
+use lb_tests::datapath::{
     edge::{self, Edge, Ran, Settings, WEB, XDP_DROP, XDP_PASS, XDP_TX},
     packet::{ACK, CLIENT, FIN, MORE_FRAGMENTS, Packet, RST, SERVICE, SYN, data, syn},
 };
@@ -131,6 +130,37 @@ fn everything_else_passes_untouched() {
     assert_eq!(edge.entries(), []);
 }
 
+#[test]
+fn a_frame_for_another_station_passes_untouched_and_leaves_no_trace() {
+    let edge = Edge::with_web(&Settings::default());
+    let flooded = |packet: Packet| packet.station([2, 0, 0, 0, 0, 2]);
+    let cases = || {
+        [
+            ("SYN", syn()),
+            ("data", data()),
+            ("RST", syn().flags(RST)),
+            ("too big", data().payload(1461)),
+            ("TTL 1", data().ttl(1)),
+        ]
+        .map(|(name, packet)| case(name, Verdict::NotOurs, &flooded(packet)))
+    };
+    for case in cases() {
+        check(&edge, &case, &Target::FREE);
+    }
+    assert_eq!(edge.entries(), []);
+    check(
+        &edge,
+        &case("to the edge", Verdict::Forwarded, &syn()),
+        &edge::target(1),
+    );
+    let entry = edge.only_entry();
+    for case in cases() {
+        check(&edge, &case, &Target::FREE);
+    }
+    assert_eq!(edge.only_entry(), entry);
+    assert_eq!(edge.counter("TARGET_COUNTERS", 1).packets, 1);
+}
+
 /// The kernel runs no frame that is shorter than an Ethernet header.
 #[test]
 fn a_packet_cut_at_any_length_passes_untouched() {
@@ -187,6 +217,31 @@ fn a_packet_larger_than_the_way_out_is_dropped() {
         &edge,
         &case("1501 of a known flow", Verdict::TooBig, &of_length(1501)),
         &target,
+    );
+}
+
+#[test]
+fn a_packet_goes_one_hop_further_and_none_leaves_without_time_to_live() {
+    let edge = Edge::with_web(&Settings::default());
+    for (name, ttl, verdict) in [
+        ("TTL 0", 0, Verdict::TtlExpired),
+        ("TTL 1", 1, Verdict::TtlExpired),
+        ("TTL 2", 2, Verdict::Forwarded),
+        ("TTL 255", 255, Verdict::Forwarded),
+        ("TTL 1 of a known flow", 1, Verdict::TtlExpired),
+    ] {
+        for packet in [syn(), syn().ip_options(40)] {
+            check(
+                &edge,
+                &case(name, verdict, &packet.ttl(ttl)),
+                &edge::target(1),
+            );
+        }
+    }
+    assert_eq!(
+        edge.events(FlowEvent::Miss),
+        2 + 2 + 1,
+        "none is remembered"
     );
 }
 

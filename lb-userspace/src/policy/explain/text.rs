@@ -6,6 +6,13 @@ use crate::model::Name;
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "service {}, client {}", self.service, self.client)?;
+        if self.undecided {
+            writeln!(
+                f,
+                "not in force: the group waits for its first probe results; until then the service \
+                 stays as it is"
+            )?;
+        }
         for stages in self.stages.chunk_by(|one, next| one.group == next.group) {
             writeln!(f, "\ngroup {}", stages[0].group)?;
             write_stages(f, stages)?;

@@ -306,21 +306,21 @@ async fn what_has_no_route_is_unreachable() {
     // Broadcast: the kernel refuses to connect to it without sending a packet.
     let target = "255.255.255.255:80".parse().unwrap();
     let failure = probe(target, &head(), AMPLE).await.unwrap_err();
-    assert_eq!(failure.label(), "unreachable", "{failure}");
+    assert!(matches!(failure, Failure::Unreachable(_)), "{failure}");
 }
 
 #[test]
 fn trouble_of_this_host_is_not_the_backends() {
-    for (errno, label) in [
-        (Errno::EMFILE, "unsent"),
-        (Errno::EADDRNOTAVAIL, "unsent"),
-        (Errno::ENOBUFS, "unsent"),
-        (Errno::ECONNREFUSED, "refused"),
-        (Errno::ETIMEDOUT, "connect_timeout"),
-        (Errno::EHOSTUNREACH, "unreachable"),
-        (Errno::ENETUNREACH, "unreachable"),
+    for (errno, failure) in [
+        (Errno::EMFILE, "the probe could not be sent: "),
+        (Errno::EADDRNOTAVAIL, "the probe could not be sent: "),
+        (Errno::ENOBUFS, "the probe could not be sent: "),
+        (Errno::ECONNREFUSED, "refused the connection"),
+        (Errno::ETIMEDOUT, "no connection within the timeout"),
+        (Errno::EHOSTUNREACH, "unreachable: "),
+        (Errno::ENETUNREACH, "unreachable: "),
     ] {
-        let failure = not_connected(io::Error::from_raw_os_error(errno as i32));
-        assert_eq!(failure.label(), label, "{failure}");
+        let told = not_connected(io::Error::from_raw_os_error(errno as i32)).to_string();
+        assert!(told.starts_with(failure), "{told}");
     }
 }

@@ -11,7 +11,7 @@ use super::*;
 use crate::{
     model::ProbeKind,
     probe::{
-        Failure,
+        Failure, Phase,
         fixtures::{self, group, head, model, name},
         server::Server,
         streams,
@@ -140,10 +140,24 @@ async fn setting_a_stream_again_leaves_it_alone() {
     let (mut scheduler, mut samples) = scheduler(1);
     scheduler.set(&BTreeMap::from([(key(server.address), every(EVER, 1))]));
     next(&mut samples).await.1.unwrap();
-    for hasty in [1, 9] {
+    for hasty in [1, 0, 1] {
         scheduler.set(&BTreeMap::from([(key(server.address), every(EVER, hasty))]));
     }
     assert!(quiet(&mut samples, Duration::from_millis(1_500)).await);
+}
+
+#[tokio::test]
+async fn a_rule_that_needs_more_hasty_probes_brings_the_haste_back() {
+    let server = healthy().await;
+    let (mut scheduler, mut samples) = scheduler(1);
+    for hasty in [1, 3] {
+        scheduler.set(&BTreeMap::from([(key(server.address), every(EVER, hasty))]));
+        for _ in 0..hasty {
+            next(&mut samples).await.1.unwrap();
+        }
+    }
+    assert!(quiet(&mut samples, Duration::from_millis(1_500)).await);
+    assert_eq!(server.requests().len(), 1 + 3);
 }
 
 #[tokio::test]
@@ -155,12 +169,13 @@ async fn a_running_stream_takes_a_new_interval_and_timeout() {
     let schedule = Schedule {
         interval: TICK,
         timeout: TICK,
-        hasty: 9,
+        hasty: 0,
     };
     scheduler.set(&BTreeMap::from([(key(server.address), schedule)]));
     for _ in 0..3 {
         let (_, sample) = next(&mut samples).await;
-        assert_eq!(sample.unwrap_err().label(), "answer_timeout");
+        let phase = Phase::Answer;
+        assert_eq!(sample, Err(Failure::Timeout { phase }));
     }
 }
 

@@ -1,6 +1,6 @@
 use super::*;
 use crate::{
-    model::{Forward, HttpProbe, Method, StatusRange},
+    model::{Forward, Health, HttpProbe, Method, StatusRange},
     probe::{
         Window,
         fixtures::{self, group, model, name},
@@ -94,24 +94,24 @@ fn a_group_whose_member_is_not_probed_has_no_say_in_the_schedule() {
 }
 
 #[test]
-fn haste_lasts_until_every_outcome_is_decided() {
-    for (window, required) in [(1, 1), (4, 1), (4, 2), (4, 3), (5, 3), (6, 6)] {
+fn haste_lasts_until_every_outcome_is_decided_and_every_kept_window_overruled() {
+    for (window, required) in [(1, 1), (4, 1), (4, 2), (4, 3), (5, 3), (6, 2), (6, 6)] {
         let rule = HealthRule::new(window, required).unwrap();
-        let enough = enough_to_decide(rule);
-        let decided = |samples: usize, history: u32| {
+        let after = |kept: usize, samples: usize, bits: u32| {
             let mut window = Window::new(rule);
-            (0..samples).for_each(|bit| window.record(history >> bit & 1 == 1));
-            window.decided()
+            (0..kept).for_each(|_| window.record(bits & 1 == 0));
+            (0..samples).for_each(|bit| window.record(bits >> bit & 1 == 1));
+            window
         };
-        let histories = 1 << enough;
-        assert!(
-            (0..histories).all(|history| decided(enough, history)),
-            "{rule:?}"
-        );
-        assert!(
-            (0..histories).any(|history| !decided(enough - 1, history)),
-            "{rule:?}"
-        );
+        let suffices = |samples: usize| {
+            let decided = (0..1 << samples).all(|bits| after(0, samples, bits).decided());
+            let full = rule.window();
+            decided
+                && after(full, samples, 0).health() == Health::Down
+                && after(full, samples, u32::MAX).health() == Health::Up
+        };
+        let enough = enough_to_decide(rule);
+        assert!(suffices(enough) && !suffices(enough - 1), "{rule:?}");
     }
 }
 

@@ -12,29 +12,35 @@ use lb_common::{
 use lb_userspace::dataplane::object::OBJECT;
 use nix::time::{ClockId, clock_gettime};
 
-use crate::packet::{self, Packet};
+use super::packet::{self, Packet};
 
-pub(crate) const XDP_DROP: u32 = 1;
-pub(crate) const XDP_PASS: u32 = 2;
-pub(crate) const XDP_TX: u32 = 3;
+/// The frame is dropped.
+pub const XDP_DROP: u32 = 1;
+/// The frame goes on to the host.
+pub const XDP_PASS: u32 = 2;
+/// The frame is sent back to where it came from.
+pub const XDP_TX: u32 = 3;
 
 /// The group of [`WEB`].
-pub(crate) const GROUP: u32 = 7;
+pub const GROUP: u32 = 7;
 
 /// The service that a default packet is addressed to.
-pub(crate) const WEB: Service = Service {
+pub const WEB: Service = Service {
     group: GROUP,
     row: 3,
     id: 5,
 };
 
 /// What is set when the program is loaded.
-pub(crate) struct Settings {
-    pub(crate) buckets: u32,
-    pub(crate) insert_limit: u32,
-    pub(crate) packet_log: bool,
+pub struct Settings {
+    /// Buckets of the flow table, a power of two.
+    pub buckets: u32,
+    /// Entries that a CPU may write per tick.
+    pub insert_limit: u32,
+    /// Whether every packet of a service is logged.
+    pub packet_log: bool,
     /// What the flow table's secret is drawn from.
-    pub(crate) secret: u64,
+    pub secret: u64,
 }
 
 impl Default for Settings {
@@ -49,21 +55,25 @@ impl Default for Settings {
 }
 
 /// An edge without a network.
-pub(crate) struct Edge {
+pub struct Edge {
     ebpf: Ebpf,
 }
 
 /// What the program made of a packet.
 #[derive(Debug, Eq, PartialEq)]
-pub(crate) struct Ran {
-    pub(crate) action: u32,
-    pub(crate) frame: Vec<u8>,
+pub struct Ran {
+    /// Its return value.
+    pub action: u32,
+    /// The frame as it left it.
+    pub frame: Vec<u8>,
 }
 
 impl Edge {
     /// Loads the program; its tables are empty but for the keys.
-    pub(crate) fn load(settings: &Settings) -> Self {
+    pub fn load(settings: &Settings) -> Self {
         let mut ebpf = EbpfLoader::new()
+            // The object has nothing to relocate, and reading the kernel's types takes a while.
+            .btf(None)
             .override_global("FLOW_MASK", &(settings.buckets - 1), true)
             .override_global("INSERT_LIMIT", &settings.insert_limit, true)
             .override_global("PACKET_LOG", &u8::from(settings.packet_log), true)
@@ -78,7 +88,7 @@ impl Edge {
     }
 
     /// An edge with the service [`WEB`], whose ring is target 1 alone.
-    pub(crate) fn with_web(settings: &Settings) -> Self {
+    pub fn with_web(settings: &Settings) -> Self {
         let mut edge = Self::load(settings);
         edge.publish(&packet::syn(), WEB);
         edge.set_target(1, target(1));
@@ -87,7 +97,7 @@ impl Edge {
     }
 
     /// Makes `service` the service that `packet` is addressed to.
-    pub(crate) fn publish(&mut self, packet: &Packet, service: Service) {
+    pub fn publish(&mut self, packet: &Packet, service: Service) {
         let tuple = packet.tuple();
         let key = ServiceKey::new(tuple.service, tuple.service_port, tuple.protocol);
         self.hash_map("SERVICES").insert(key, service, 0).unwrap();
@@ -101,12 +111,13 @@ impl Edge {
         );
     }
 
-    pub(crate) fn set_target(&mut self, id: u16, target: Target) {
+    /// Writes an element of TARGETS.
+    pub fn set_target(&mut self, id: u16, target: Target) {
         self.set("TARGETS", id.into(), target);
     }
 
     /// Writes a ring into the pool and points the row to it.
-    pub(crate) fn set_ring(&mut self, row: u32, offset: u32, slots: &[u16]) {
+    pub fn set_ring(&mut self, row: u32, offset: u32, slots: &[u16]) {
         let first = offset as usize / CHUNK;
         let mut pool = vec![0; offset as usize % CHUNK];
         pool.extend(slots);
@@ -119,18 +130,20 @@ impl Edge {
         self.set("RINGS", row, Descriptor::new(offset, length));
     }
 
-    pub(crate) fn set_bucket(&mut self, index: u32, bucket: Bucket) {
+    /// Writes an element of FLOWS.
+    pub fn set_bucket(&mut self, index: u32, bucket: Bucket) {
         self.set("FLOWS", index, bucket);
     }
 
-    pub(crate) fn set<T: Pod>(&mut self, map: &str, index: u32, value: T) {
+    /// Writes an element of an array.
+    pub fn set<T: Pod>(&mut self, map: &str, index: u32, value: T) {
         let map = self.ebpf.map_mut(map).unwrap();
         let mut array: Array<&mut MapData, T> = map.try_into().unwrap();
         array.set(index, value, 0).unwrap();
     }
 
     /// Runs the program once for a frame.
-    pub(crate) fn run(&self, frame: &[u8]) -> Ran {
+    pub fn run(&self, frame: &[u8]) -> Ran {
         let mut out = vec![0; frame.len() + 256];
         let result = self
             .program()
@@ -148,13 +161,13 @@ impl Edge {
     }
 
     /// Runs the program for a packet, and returns which backend its frame goes to.
-    pub(crate) fn backend(&self, packet: &Packet) -> Option<u8> {
+    pub fn backend(&self, packet: &Packet) -> Option<u8> {
         let ran = self.run(&packet.bytes());
         (ran.action == XDP_TX).then(|| ran.frame[5])
     }
 
     /// Every entry of the flow table with its bucket.
-    pub(crate) fn entries(&self) -> Vec<(u32, Entry)> {
+    pub fn entries(&self) -> Vec<(u32, Entry)> {
         let map = self.ebpf.map("FLOWS").unwrap();
         let flows: Array<&MapData, Bucket> = map.try_into().unwrap();
         (0..flows.len())
@@ -164,23 +177,24 @@ impl Edge {
     }
 
     /// The one entry of the flow table.
-    pub(crate) fn only_entry(&self) -> (u32, Entry) {
+    pub fn only_entry(&self) -> (u32, Entry) {
         let entries = self.entries();
         assert_eq!(entries.len(), 1, "{entries:x?}");
         entries[0]
     }
 
-    pub(crate) fn verdict(&self, verdict: Verdict) -> Counter {
+    /// Packets and bytes with a verdict.
+    pub fn verdict(&self, verdict: Verdict) -> Counter {
         self.counter("VERDICTS", verdict as u32)
     }
 
     /// Number of packets with a flow event.
-    pub(crate) fn events(&self, event: FlowEvent) -> u64 {
+    pub fn events(&self, event: FlowEvent) -> u64 {
         self.counter("FLOW_EVENTS", event as u32).packets
     }
 
     /// The sum of a counter over all CPUs.
-    pub(crate) fn counter(&self, map: &str, index: u32) -> Counter {
+    pub fn counter(&self, map: &str, index: u32) -> Counter {
         let map = self.ebpf.map(map).unwrap();
         let counters: PerCpuArray<&MapData, Counter> = map.try_into().unwrap();
         let values = counters.get(&index, 0).unwrap();
@@ -190,16 +204,19 @@ impl Edge {
         }
     }
 
-    pub(crate) fn info(&self) -> ProgramInfo {
+    /// What the kernel says of the program.
+    pub fn info(&self) -> ProgramInfo {
         self.program().info().unwrap()
     }
 
-    pub(crate) fn map(&self, name: &str) -> &aya::maps::Map {
-        self.ebpf.map(name).unwrap()
+    /// The program.
+    pub fn program(&self) -> &Xdp {
+        self.ebpf.program("waggle").unwrap().try_into().unwrap()
     }
 
-    fn program(&self) -> &Xdp {
-        self.ebpf.program("waggle").unwrap().try_into().unwrap()
+    /// A map by its name.
+    pub fn map(&self, name: &str) -> &aya::maps::Map {
+        self.ebpf.map(name).unwrap()
     }
 
     fn hash_map<K: Pod, V: Pod>(&mut self, name: &str) -> HashMap<&mut MapData, K, V> {
@@ -208,7 +225,7 @@ impl Edge {
 }
 
 /// A target of [`GROUP`] that takes new flows; its last MAC byte is `backend`.
-pub(crate) fn target(backend: u8) -> Target {
+pub fn target(backend: u8) -> Target {
     Target {
         next_hop: [2, 0, 0, 0, 1, backend],
         mtu: 1500,
@@ -221,13 +238,16 @@ pub(crate) fn target(backend: u8) -> Target {
     }
 }
 
-/// The frame as it leaves for a target.
-pub(crate) fn forwarded(frame: &[u8], target: &Target) -> Vec<u8> {
-    [&target.next_hop, &target.source, &frame[12..]].concat()
+/// The frame as it leaves for a target, one hop further.
+pub fn forwarded(frame: &[u8], target: &Target) -> Vec<u8> {
+    let mut frame = [&target.next_hop, &target.source, &frame[12..]].concat();
+    frame[22] -= 1;
+    packet::set_ip_checksum(&mut frame);
+    frame
 }
 
 /// A control element with the ring key that all edges share and a secret of its own.
-pub(crate) fn control(secret: u64) -> Control {
+pub fn control(secret: u64) -> Control {
     Control {
         abi: ABI_VERSION,
         reserved: 0,
@@ -238,7 +258,7 @@ pub(crate) fn control(secret: u64) -> Control {
 }
 
 /// The present tick of the clock that the program reads.
-pub(crate) fn now() -> u32 {
+pub fn now() -> u32 {
     let time = clock_gettime(ClockId::CLOCK_MONOTONIC_COARSE).unwrap();
     let nanoseconds = time.tv_sec() * 1_000_000_000 + time.tv_nsec();
     lb_common::tick(u64::try_from(nanoseconds).unwrap())

@@ -4,29 +4,33 @@ use std::net::Ipv4Addr;
 
 use lb_common::{Address, Protocol, Tuple};
 
-pub(crate) const FIN: u8 = 1;
-pub(crate) const SYN: u8 = 2;
-pub(crate) const RST: u8 = 4;
-pub(crate) const ACK: u8 = 16;
+/// TCP flag: the sender has said all it had to say.
+pub const FIN: u8 = 1;
+/// TCP flag: a connection opens.
+pub const SYN: u8 = 2;
+/// TCP flag: the connection is over.
+pub const RST: u8 = 4;
+/// TCP flag: the acknowledgement number counts.
+pub const ACK: u8 = 16;
 
 /// The client of a packet of which nothing else is said.
-pub(crate) const CLIENT: (Ipv4Addr, u16) = (Ipv4Addr::new(192, 0, 2, 1), 40_000);
+pub const CLIENT: (Ipv4Addr, u16) = (Ipv4Addr::new(192, 0, 2, 1), 40_000);
 
 /// Its destination.
-pub(crate) const SERVICE: (Ipv4Addr, u16) = (Ipv4Addr::new(203, 0, 113, 10), 80);
+pub const SERVICE: (Ipv4Addr, u16) = (Ipv4Addr::new(203, 0, 113, 10), 80);
 
 /// More fragments follow.
-pub(crate) const MORE_FRAGMENTS: u16 = 0x2000;
+pub const MORE_FRAGMENTS: u16 = 0x2000;
 
 /// Declares the parts of a packet, each with a method that changes it.
 macro_rules! parts {
-    ($($(#[$doc:meta])* $part:ident: $ty:ty,)+) => {
+    ($($(#[$doc:meta])+ $part:ident: $ty:ty,)+) => {
         /// A TCP segment over IPv4 over Ethernet.
         #[derive(Clone)]
-        pub(crate) struct Packet { $($part: $ty,)+ }
+        pub struct Packet { $($part: $ty,)+ }
 
         impl Packet {
-            $($(#[$doc])* pub(crate) fn $part(mut self, $part: $ty) -> Self {
+            $($(#[$doc])+ pub fn $part(mut self, $part: $ty) -> Self {
                 self.$part = $part;
                 self
             })+
@@ -35,11 +39,17 @@ macro_rules! parts {
 }
 
 parts! {
+    /// MAC address that the frame is for.
+    station: [u8; 6],
+    /// EtherType.
     ether_type: u16,
     /// Bytes of options.
     ip_options: usize,
     /// IP flags and fragment offset.
     fragment: u16,
+    /// Time to live.
+    ttl: u8,
+    /// IP protocol number.
     protocol: u8,
     /// Source address and port.
     from: (Ipv4Addr, u16),
@@ -56,11 +66,13 @@ parts! {
 }
 
 /// A SYN from [`CLIENT`] to [`SERVICE`].
-pub(crate) fn syn() -> Packet {
+pub fn syn() -> Packet {
     Packet {
+        station: [2, 0, 0, 0, 0, 1],
         ether_type: 0x0800,
         ip_options: 0,
         fragment: 0,
+        ttl: 64,
         protocol: Protocol::TCP.0,
         from: CLIENT,
         to: SERVICE,
@@ -72,12 +84,12 @@ pub(crate) fn syn() -> Packet {
 }
 
 /// A packet from the middle of the same connection.
-pub(crate) fn data() -> Packet {
+pub fn data() -> Packet {
     syn().flags(ACK)
 }
 
 /// A SYN from one of many clients.
-pub(crate) fn syn_from(client: u32) -> Packet {
+pub fn syn_from(client: u32) -> Packet {
     let [a, b, high, low] = client.to_be_bytes();
     let address = Ipv4Addr::new(10, a, b, 1);
     syn().from((address, u16::from_be_bytes([high, low])))
@@ -85,7 +97,7 @@ pub(crate) fn syn_from(client: u32) -> Packet {
 
 impl Packet {
     /// What names its flow.
-    pub(crate) fn tuple(&self) -> Tuple {
+    pub fn tuple(&self) -> Tuple {
         Tuple {
             client: Address::from(self.from.0),
             service: Address::from(self.to.0),
@@ -96,20 +108,21 @@ impl Packet {
     }
 
     /// The frame.
-    pub(crate) fn bytes(&self) -> Vec<u8> {
+    pub fn bytes(&self) -> Vec<u8> {
         let ip_header = 20 + self.ip_options;
         let tcp_header = 20 + self.tcp_options;
         let length = u16::try_from(ip_header + tcp_header + self.payload).unwrap();
-        let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 0xfe];
+        let mut frame = [self.station, [2, 0, 0, 0, 0, 0xfe]].concat();
         frame.extend(self.ether_type.to_be_bytes());
         frame.extend([0x40 | nibble(ip_header / 4), 0]);
         frame.extend(length.to_be_bytes());
         frame.extend([0x12, 0x34]);
         frame.extend(self.fragment.to_be_bytes());
-        frame.extend([64, self.protocol, 0xab, 0xcd]);
+        frame.extend([self.ttl, self.protocol, 0, 0]);
         frame.extend(self.from.0.octets());
         frame.extend(self.to.0.octets());
         frame.extend(vec![1; self.ip_options]);
+        set_ip_checksum(&mut frame);
         frame.extend(self.from.1.to_be_bytes());
         frame.extend(self.to.1.to_be_bytes());
         frame.extend([0, 0, 0, 5, 0, 0, 0, 6]);
@@ -121,6 +134,20 @@ impl Packet {
         frame.resize(length, 0);
         frame
     }
+}
+
+/// Computes the checksum of a frame's IP header (RFC 791, 3.1).
+pub(crate) fn set_ip_checksum(frame: &mut [u8]) {
+    let length = usize::from(frame[14] & 15) * 4;
+    let header = &mut frame[14..14 + length];
+    header[10..12].fill(0);
+    let words = header.as_chunks().0.iter().copied();
+    let sum: u32 = words.map(u16::from_be_bytes).map(u32::from).sum();
+    // The first carries can make one more.
+    let folded = (sum & 0xffff) + (sum >> 16);
+    let folded = (folded & 0xffff) + (folded >> 16);
+    let checksum = !u16::try_from(folded).unwrap();
+    header[10..12].copy_from_slice(&checksum.to_be_bytes());
 }
 
 fn nibble(value: usize) -> u8 {

@@ -1,0 +1,79 @@
+//! A packet's time to live. It ends a loop of edges, as that of routers.
+
+use network_types::ip::Ipv4Hdr;
+
+/// Takes this hop off the time to live (RFC 1812, 5.3.1), with the checksum of the header; `None`
+/// if it ends here, and then nothing is changed.
+///
+/// The checksum is changed by what has changed (RFC 1624, equation 3), so a wrong one stays wrong.
+#[inline(always)]
+pub fn take(ip: &mut Ipv4Hdr) -> Option<()> {
+    if ip.ttl <= 1 {
+        return None;
+    }
+    ip.ttl -= 1;
+    // The word of TTL and protocol is 0x0100 less than it was, whatever it was.
+    let (sum, carry) = (!u16::from_be_bytes(ip.check)).overflowing_add(!0x0100);
+    ip.check = (!(sum + u16::from(carry))).to_be_bytes();
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cursor::Cursor;
+
+    /// A header with this identification and time to live, and its checksum.
+    fn header(id: u16, ttl: u8) -> [u8; 20] {
+        let [high, low] = id.to_be_bytes();
+        let [a, b, c, d] = [192, 0, 2, 1];
+        let [e, f, g, h] = [203, 0, 113, 10];
+        let mut header = [
+            0x45, 0, 0, 40, high, low, 0x40, 0, ttl, 6, 0, 0, a, b, c, d, e, f, g, h,
+        ];
+        let words = header.as_chunks().0.iter().copied();
+        let mut sum: u32 = words.map(u16::from_be_bytes).map(u32::from).sum();
+        while sum > 0xffff {
+            sum = (sum & 0xffff) + (sum >> 16);
+        }
+        header[10..12].copy_from_slice(&(!(sum as u16)).to_be_bytes());
+        header
+    }
+
+    fn taken(mut header: [u8; 20]) -> Option<[u8; 20]> {
+        let before = header;
+        let taken = take(Cursor::from(&mut header[..]).take().unwrap());
+        assert!(taken.is_some() || header == before);
+        taken.map(|()| header)
+    }
+
+    #[test]
+    fn every_time_to_live_falls_by_one_and_none_to_zero() {
+        for ttl in 0..=u8::MAX {
+            for id in (0..=u16::MAX).step_by(251) {
+                let expected = (ttl > 1).then(|| header(id, ttl - 1));
+                assert_eq!(taken(header(id, ttl)), expected, "TTL {ttl}, id {id}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_checksum_becomes_what_it_would_be_if_computed_anew() {
+        let mut seen = [false; 1 << 16];
+        for id in 0..=u16::MAX {
+            let after = taken(header(id, 64)).unwrap();
+            assert_eq!(after, header(id, 63), "id {id}");
+            seen[usize::from(u16::from_be_bytes([after[10], after[11]]))] = true;
+        }
+        // A header is never all zero, so its checksum is never 0xffff.
+        assert_eq!(seen.iter().filter(|seen| !**seen).count(), 1);
+        assert!(!seen[0xffff]);
+    }
+
+    #[test]
+    fn a_wrong_checksum_stays_wrong() {
+        let mut wrong = header(7, 64);
+        wrong[10] ^= 1;
+        assert_ne!(taken(wrong), Some(header(7, 63)));
+    }
+}

@@ -1,0 +1,83 @@
+//! Makes every repetition of a test run another client's packet.
+//!
+//! BPF_PROG_TEST_RUN repeats a program on one and the same frame. This program writes the next
+//! client into the frame and then calls the program that is measured, which stays as it is shipped.
+//! What it costs is the same for each of them, so it is gone from their differences.
+
+use aya_ebpf::{
+    bindings::xdp_action,
+    macros::{map, xdp},
+    maps::ProgramArray,
+    programs::XdpContext,
+};
+use lb_ebpf::{
+    cursor::Cursor,
+    header::{Ethernet, Header},
+};
+use network_types::{ip::Ipv4Hdr, tcp::TcpHdr};
+
+use super::cursor;
+
+/// The programs that are measured: floor, reference, product.
+#[map]
+static MEASURED: ProgramArray = ProgramArray::with_max_entries(3, 0);
+
+/// The payload of the frames, little-endian: which client is next, and how many there are.
+#[repr(C)]
+struct Clients {
+    next: [u8; 4],
+    count: [u8; 4],
+}
+
+// SAFETY: its fields are arrays of bytes, in `repr(C)`.
+unsafe impl Header for Clients {}
+
+#[xdp]
+fn generate_for_floor(context: XdpContext) -> u32 {
+    generate(context, 0)
+}
+
+#[xdp]
+fn generate_for_reference(context: XdpContext) -> u32 {
+    generate(context, 1)
+}
+
+#[xdp]
+fn generate_for_product(context: XdpContext) -> u32 {
+    generate(context, 2)
+}
+
+/// A constant index makes the tail call a direct jump.
+#[inline(always)]
+fn generate(mut context: XdpContext, index: u32) -> u32 {
+    if next_client(&mut cursor(&mut context)).is_some() {
+        // SAFETY: nothing here waits to be dropped.
+        unsafe { MEASURED.tail_call(&context, index) };
+    }
+    xdp_action::XDP_ABORTED
+}
+
+/// Puts the next client into a TCP segment over IPv4 without options; `None` if it is too short.
+#[inline(always)]
+fn next_client(cursor: &mut Cursor<'_>) -> Option<()> {
+    cursor.take::<Ethernet>()?;
+    let ip = cursor.take::<Ipv4Hdr>()?;
+    let tcp = cursor.take::<TcpHdr>()?;
+    let clients = cursor.take::<Clients>()?;
+    let client = u32::from_le_bytes(clients.next);
+    let next = client.wrapping_add(1);
+    let wraps = next >= u32::from_le_bytes(clients.count);
+    clients.next = if wraps { 0 } else { next }.to_le_bytes();
+    ip.src_addr = scattered(client).to_be_bytes();
+    tcp.source = (client as u16).to_be_bytes();
+    Some(())
+}
+
+/// One to one, but without an order that a hash could profit from (the last step of MurmurHash3).
+#[inline(always)]
+fn scattered(client: u32) -> u32 {
+    let mut mixed = client;
+    mixed = (mixed ^ mixed >> 16).wrapping_mul(0x85eb_ca6b);
+    mixed = (mixed ^ mixed >> 13).wrapping_mul(0xc2b2_ae35);
+    mixed ^ mixed >> 16
+}

@@ -1,0 +1,231 @@
+//! The three programs, loaded, with the same service and targets.
+
+use std::{
+    fs,
+    net::Ipv4Addr,
+    os::fd::{AsFd as _, AsRawFd as _},
+};
+
+use anyhow::Context as _;
+use aya::{
+    Ebpf, EbpfLoader, TestRun as _, TestRunOptions,
+    maps::{Array, HashMap, MapData, MapInfo, PerCpuArray, ProgramArray},
+    programs::Xdp,
+};
+use lb_common::{FlowEvent, Protocol, WAYS};
+use lb_tests::datapath::{
+    edge::{self, Edge, Settings, WEB},
+    packet::{Packet, SERVICE},
+};
+use nix::time::{ClockId, clock_gettime};
+
+/// Generator, floor and reference.
+static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/bench-xdp"));
+
+/// Entries of the product's flow table: four times the largest number of flows.
+pub(crate) const FLOW_ENTRIES: u32 = 1 << 22;
+
+/// Entries of the reference's: it evicts nothing while there is room.
+pub(crate) const REFERENCE_ENTRIES: u32 = 1 << 20;
+
+/// Targets of the service.
+const TARGETS: u8 = 16;
+
+/// Slots of its ring.
+const SLOTS: u16 = 16_381;
+
+/// A program that is measured, by its index in the map MEASURED.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Subject {
+    Floor = 0,
+    Reference = 1,
+    Product = 2,
+}
+
+/// The programs and their maps.
+pub(crate) struct Rig {
+    object: Ebpf,
+    edge: Edge,
+    /// Held because the programs leave it when it is closed.
+    _measured: ProgramArray<MapData>,
+}
+
+/// The next packet of many clients that take turns. It goes on where the last run ended.
+pub(crate) struct Stream {
+    frame: Vec<u8>,
+}
+
+impl Stream {
+    /// Packets like this one from so many clients.
+    pub(crate) fn new(packet: &Packet, clients: u32) -> Self {
+        let mut stream = Self {
+            frame: packet.clone().payload(8).bytes(),
+        };
+        stream.payload()[4..].copy_from_slice(&clients.to_le_bytes());
+        stream.starting_with(0)
+    }
+
+    /// The same packets, but this client is the next.
+    pub(crate) fn starting_with(mut self, client: u32) -> Self {
+        self.payload()[..4].copy_from_slice(&client.to_le_bytes());
+        self
+    }
+
+    /// What the generator reads and writes.
+    fn payload(&mut self) -> &mut [u8] {
+        let start = self.frame.len() - 8;
+        &mut self.frame[start..]
+    }
+}
+
+/// What a run was like.
+pub(crate) struct Ran {
+    /// Return value for the last packet.
+    pub(crate) action: u32,
+    /// Time per packet in nanoseconds, the generator's included.
+    pub(crate) nanoseconds: f64,
+}
+
+impl Rig {
+    /// Loads them; no flow is known.
+    pub(crate) fn new() -> anyhow::Result<Self> {
+        let mut loader = EbpfLoader::new();
+        // The object has nothing to relocate, and reading the kernel's types takes a while.
+        let mut object = loader
+            .btf(None)
+            .map_max_entries("REFERENCE_FLOWS", REFERENCE_ENTRIES)
+            .load(OBJECT)
+            .context("the bench needs root to load programs")?;
+        for (name, program) in object.programs_mut() {
+            let program: &mut Xdp = program.try_into()?;
+            program.load().with_context(|| name.to_owned())?;
+        }
+        let edge = Edge::with_web(&Settings {
+            buckets: FLOW_ENTRIES / WAYS as u32,
+            ..Settings::default()
+        });
+        let measured = object.take_map("MEASURED").context("MEASURED")?;
+        let mut measured: ProgramArray<_> = measured.try_into()?;
+        for subject in [Subject::Floor, Subject::Reference, Subject::Product] {
+            let program = program(&object, &edge, subject)?;
+            measured.set(subject as u32, program.fd()?, 0)?;
+        }
+        let mut rig = Self {
+            object,
+            edge,
+            _measured: measured,
+        };
+        rig.set_targets()?;
+        rig.publish(SERVICE)?;
+        Ok(rig)
+    }
+
+    /// Runs a program for the next packets of a stream.
+    pub(crate) fn run(
+        &self,
+        subject: Subject,
+        stream: &mut Stream,
+        packets: u32,
+    ) -> anyhow::Result<Ran> {
+        let generator = xdp(
+            &self.object,
+            match subject {
+                Subject::Floor => "generate_for_floor",
+                Subject::Reference => "generate_for_reference",
+                Subject::Product => "generate_for_product",
+            },
+        )?;
+        let frame = stream.frame.clone();
+        let start = cpu_time()?;
+        let result = generator.test_run(TestRunOptions {
+            data_in: Some(&frame),
+            data_out: Some(&mut stream.frame),
+            repeat: packets,
+            ..TestRunOptions::default()
+        })?;
+        Ok(Ran {
+            action: result.return_value,
+            nanoseconds: (cpu_time()? - start) / f64::from(packets),
+        })
+    }
+
+    /// Packets so far that the product found an entry for.
+    pub(crate) fn hits(&self) -> u64 {
+        self.edge.events(FlowEvent::Hit)
+    }
+
+    /// Packets so far that the reference found none for.
+    pub(crate) fn reference_misses(&self) -> anyhow::Result<u64> {
+        let map = self.object.map("REFERENCE_MISSES");
+        let misses: PerCpuArray<_, u64> = map.context("REFERENCE_MISSES")?.try_into()?;
+        Ok(misses.get(&0, 0)?.iter().sum())
+    }
+
+    /// Which part of the product's flow table is in use: entries written where none was live.
+    pub(crate) fn table_load(&self) -> f64 {
+        self.edge.events(FlowEvent::Inserted) as f64 / f64::from(FLOW_ENTRIES)
+    }
+
+    /// Memory of a program's maps in bytes.
+    pub(crate) fn maps_bytes(&self, subject: Subject) -> anyhow::Result<u64> {
+        let maps = program(&self.object, &self.edge, subject)?
+            .info()?
+            .map_ids()?;
+        let maps = maps.context("the kernel names no maps")?;
+        maps.into_iter().map(map_bytes).sum()
+    }
+
+    fn set_targets(&mut self) -> anyhow::Result<()> {
+        let map = self.object.map_mut("REFERENCE_TARGETS");
+        let mut targets: Array<_, [[u8; 6]; 2]> = map.context("REFERENCE_TARGETS")?.try_into()?;
+        for id in 1..=TARGETS {
+            let target = edge::target(id);
+            targets.set(id.into(), [target.next_hop, target.source], 0)?;
+            self.edge.set_target(id.into(), target);
+        }
+        let slots: Vec<u16> = (0..SLOTS)
+            .map(|slot| 1 + slot % u16::from(TARGETS))
+            .collect();
+        self.edge.set_ring(WEB.row, 0, &slots);
+        Ok(())
+    }
+
+    /// Makes the edge's service the reference's too.
+    fn publish(&mut self, (address, port): (Ipv4Addr, u16)) -> anyhow::Result<()> {
+        let [high, low] = port.to_be_bytes();
+        let key = [address.octets(), [high, low, Protocol::TCP.0, 0]].map(u32::from_ne_bytes);
+        let map = self.object.map_mut("REFERENCE_SERVICES");
+        let mut services: HashMap<_, [u32; 2], [u32; 2]> =
+            map.context("REFERENCE_SERVICES")?.try_into()?;
+        services.insert(key, [1, TARGETS.into()], 0)?;
+        Ok(())
+    }
+}
+
+fn program<'a>(object: &'a Ebpf, edge: &'a Edge, subject: Subject) -> anyhow::Result<&'a Xdp> {
+    match subject {
+        Subject::Floor => xdp(object, "floor"),
+        Subject::Reference => xdp(object, "reference"),
+        Subject::Product => Ok(edge.program()),
+    }
+}
+
+fn xdp<'a>(object: &'a Ebpf, name: &'static str) -> anyhow::Result<&'a Xdp> {
+    Ok(object.program(name).context(name)?.try_into()?)
+}
+
+/// Memory of a map in bytes, as the kernel accounts for it.
+fn map_bytes(id: u32) -> anyhow::Result<u64> {
+    let map = MapInfo::from_id(id)?.fd()?;
+    let path = format!("/proc/self/fdinfo/{}", map.as_fd().as_raw_fd());
+    let info = fs::read_to_string(&path).with_context(|| path.clone())?;
+    let bytes = info.lines().find_map(|line| line.strip_prefix("memlock:"));
+    let bytes = bytes.with_context(|| format!("{path} names no memory"))?;
+    bytes.trim().parse().context(path)
+}
+
+/// Nanoseconds that this thread has run. What else runs on the machine is not in it.
+fn cpu_time() -> anyhow::Result<f64> {
+    let time = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID)?;
+    Ok(time.tv_sec() as f64 * 1e9 + time.tv_nsec() as f64)
+}
