@@ -6,6 +6,7 @@ mod start;
 mod state;
 
 use std::{
+    mem,
     net::IpAddr,
     path::{Path, PathBuf},
     time::{Duration, Instant},
@@ -34,6 +35,10 @@ use crate::{
 /// Between two heartbeats. What was retired from the tables rests for at least as long before it is
 /// used again, far longer than a packet is under way in the program.
 const TURN: Duration = Duration::from_secs(1);
+
+/// Most news of one kind that are looked at together: what follows from many that come at once is
+/// worked out once.
+const AT_ONCE: usize = 1024;
 
 /// Turns from one search for target ids that no flow names any more to the next, and from one
 /// writing of what probes found.
@@ -94,10 +99,15 @@ impl Daemon {
     async fn serve(&mut self, inputs: &mut Inputs) {
         let mut turn = interval(TURN);
         turn.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let (mut samples, mut ways) = (Vec::new(), Vec::new());
         loop {
             tokio::select! {
-                Some((key, sample)) = inputs.samples.recv() => self.event(Event::Sample(key, sample)),
-                Some((address, way)) = inputs.ways.recv() => self.event(Event::Way(address, way)),
+                1.. = inputs.samples.recv_many(&mut samples, AT_ONCE) => {
+                    self.event(Event::Samples(mem::take(&mut samples)));
+                }
+                1.. = inputs.ways.recv_many(&mut ways, AT_ONCE) => {
+                    self.event(Event::Ways(mem::take(&mut ways)));
+                }
                 Some(question) = inputs.questions.recv() => self.answer(question),
                 _ = turn.tick() => self.turn(),
                 _ = inputs.hangup.recv() => match self.reload(None) {
@@ -122,7 +132,7 @@ impl Daemon {
 
     fn turn(&mut self) {
         self.kernel.heartbeat(nanoseconds(monotonic()));
-        if !std::mem::take(&mut self.changed) {
+        if !mem::take(&mut self.changed) {
             self.tables.release();
         }
         self.turns = self.turns.wrapping_add(1);

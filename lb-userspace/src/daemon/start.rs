@@ -35,7 +35,7 @@ impl Daemon {
         let interrupt = signal(SignalKind::interrupt())?;
         let hangup = signal(SignalKind::hangup())?;
         let edge = &model.edge;
-        let (way_sender, ways) = mpsc::channel(256);
+        let (way_sender, ways) = mpsc::channel(1024);
         let (sample_sender, samples) = mpsc::channel(1024);
         let (question_sender, questions) = mpsc::channel(64);
         let neighbours = Neighbours::start(&edge.interface, way_sender).await?;

@@ -130,7 +130,8 @@ impl Engine {
         }
     }
 
-    fn state(&self, group: &Group, member: &Member) -> MemberState {
+    /// What is known of a member of a group.
+    pub(super) fn state(&self, group: &Group, member: &Member) -> MemberState {
         let key = key(&self.model, group, member);
         let window = self.window(group, member);
         let health = window.map_or(Health::Up, Window::health);
@@ -154,8 +155,8 @@ impl Engine {
     }
 
     fn window(&self, group: &Group, member: &Member) -> Option<&Window> {
-        self.windows
-            .get(&(group.name.clone(), key(&self.model, group, member)?))
+        let of_stream = self.windows.get(&key(&self.model, group, member)?)?;
+        of_stream.get(&group.name)
     }
 
     fn way(&self, backend: &Name) -> Option<&Way> {

@@ -18,7 +18,7 @@ pub use self::{
     view::{GroupView, MemberView, ServiceView, View},
 };
 use crate::{
-    model::{Group, Health, Identity, Member, Model, Name, Share},
+    model::{Admin, Group, Health, Identity, Member, Model, Name, Share},
     neighbour::Way,
     probe::{Latency, Sample, Schedule, StreamKey, Window, stream_key, streams},
     table::Image,
@@ -31,12 +31,12 @@ pub enum Event {
     Admin(AdminChange),
     /// A new configuration, checked.
     Reload(Box<Model>),
-    /// A probe ended.
-    Sample(StreamKey, Sample),
+    /// Probes ended.
+    Samples(Vec<(StreamKey, Sample)>),
     /// Time passed.
     Tick,
-    /// The way to a backend changed.
-    Way(IpAddr, Way),
+    /// The ways to backends changed.
+    Ways(Vec<(IpAddr, Way)>),
 }
 
 /// Something that the daemon must do.
@@ -108,7 +108,8 @@ pub enum Notice {
 pub struct Engine {
     model: Model,
     admin: AdminState,
-    windows: BTreeMap<(Name, StreamKey), Window>,
+    /// By stream and group.
+    windows: BTreeMap<StreamKey, BTreeMap<Name, Window>>,
     latencies: BTreeMap<StreamKey, Latency>,
     /// Why the last bad probe of a stream was bad.
     failures: BTreeMap<StreamKey, String>,
@@ -191,13 +192,13 @@ impl Engine {
                 self.admin.forget_unknown(&self.model);
                 effects = self.begin(&kept.found);
             }
-            Event::Sample(key, sample) => {
-                if !self.sample(&key, &sample, &mut effects) {
+            Event::Samples(samples) => {
+                if !self.sampled(samples, &mut effects) {
                     return Ok(effects);
                 }
             }
             Event::Tick => {}
-            Event::Way(address, way) => self.found(address, way, &mut effects),
+            Event::Ways(ways) => self.found(ways, &mut effects),
         }
         self.settle(&mut effects);
         Ok(effects)
@@ -215,20 +216,20 @@ impl Engine {
 
     /// What outlives the daemon.
     pub fn saved(&self) -> Saved {
-        let probed = self.streams();
-        let windows = self.windows.iter().filter(|((group, key), _)| {
-            let members = self.model.groups[group].members.iter();
-            let of_key = |member: &&Member| {
-                self::key(&self.model, &self.model.groups[group], member).as_ref() == Some(key)
-            };
-            probed.contains_key(key)
-                && members
-                    .filter(of_key)
-                    .any(|it| self.probed(group, &it.backend))
-        });
+        let mut found = Found::default();
+        for group in self.model.groups.values() {
+            let is_probed =
+                |member: &&Member| self.admin.admin(&group.name, member) != Admin::Disable;
+            let probed = group.members.iter().filter(is_probed);
+            for key in probed.filter_map(|member| key(&self.model, group, member)) {
+                if let Some(window) = self.windows.get(&key).and_then(|it| it.get(&group.name)) {
+                    found.keep(&group.name, &key, window, self.latencies.get(&key));
+                }
+            }
+        }
         Saved {
             admin: self.admin.clone(),
-            found: Found::new(windows, &self.latencies),
+            found,
         }
     }
 
@@ -242,7 +243,8 @@ impl Engine {
             for key in members.filter_map(|member| key(&self.model, group, member)) {
                 self.latencies.insert(key.clone(), kept.latency(&key));
                 let window = kept.window(&group.name, &key, group.health);
-                self.windows.insert((group.name.clone(), key), window);
+                let of_stream = self.windows.entry(key).or_default();
+                of_stream.insert(group.name.clone(), window);
             }
         }
         self.failures

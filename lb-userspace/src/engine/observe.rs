@@ -1,52 +1,69 @@
 //! What probes and the network say.
 
-use std::net::IpAddr;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
+};
 
 use super::{Effect, Engine, Notice, key};
 use crate::{
+    model::Name,
     neighbour::Way,
     probe::{Failure, Sample, StreamKey},
 };
 
 impl Engine {
-    /// Takes a sample of a stream; says whether anything follows from it. One of a stream that is
-    /// gone is ignored.
-    pub(super) fn sample(
+    /// Takes samples of streams; says whether anything follows from them. Those of streams that are
+    /// gone are ignored.
+    pub(super) fn sampled(
         &mut self,
-        key: &StreamKey,
-        sample: &Sample,
+        samples: Vec<(StreamKey, Sample)>,
         effects: &mut Vec<Effect>,
     ) -> bool {
-        let Some(latency) = self.latencies.get_mut(key) else {
-            return false;
-        };
-        let published = latency.published();
-        match sample {
-            Ok(took) => latency.record(*took),
-            // It says nothing of the backend.
-            Err(Failure::Unsent(why)) => {
-                effects.push(Effect::Tell(Notice::Unsent { why: why.clone() }));
-                return false;
+        let mut moved = false;
+        let mut turned = BTreeMap::<Name, BTreeSet<StreamKey>>::new();
+        for (key, sample) in samples {
+            let Some(latency) = self.latencies.get_mut(&key) else {
+                continue;
+            };
+            let published = latency.published();
+            match &sample {
+                Ok(took) => latency.record(*took),
+                // It says nothing of the backend.
+                Err(Failure::Unsent(why)) => {
+                    effects.push(Effect::Tell(Notice::Unsent { why: why.clone() }));
+                    continue;
+                }
+                Err(failure) => {
+                    self.failures.insert(key.clone(), failure.to_string());
+                }
             }
-            Err(failure) => {
-                self.failures.insert(key.clone(), failure.to_string());
-            }
-        }
-        let moved = latency.published() != published;
-        let mut turned = Vec::new();
-        for ((group, stream), window) in &mut self.windows {
-            let before = window.health();
-            if stream == key {
+            moved |= latency.published() != published;
+            for (group, window) in self.windows.get_mut(&key).into_iter().flatten() {
+                let before = window.health();
                 window.record(sample.is_ok());
-            }
-            if window.health() != before {
-                turned.push(group.clone());
+                if window.health() != before {
+                    let keys = turned.entry(group.clone()).or_default();
+                    keys.insert(key.clone());
+                }
             }
         }
-        for group in turned.iter().map(|group| &self.model.groups[group]) {
-            let members = group.members.iter().zip(self.states(group));
-            for (member, state) in members {
-                if self::key(&self.model, group, member).as_ref() == Some(key) {
+        if turned.is_empty() {
+            return moved;
+        }
+        self.tell_health(&turned, effects);
+        effects.push(Effect::Save);
+        true
+    }
+
+    /// Tells the health of the members that these streams of each group are of.
+    fn tell_health(&self, turned: &BTreeMap<Name, BTreeSet<StreamKey>>, effects: &mut Vec<Effect>) {
+        for (group, keys) in turned {
+            let group = &self.model.groups[group];
+            let is_turned = |key| keys.contains(&key);
+            for member in &group.members {
+                if key(&self.model, group, member).is_some_and(is_turned) {
+                    let state = self.state(group, member);
                     effects.push(Effect::Tell(Notice::Health {
                         group: group.name.clone(),
                         backend: member.backend.clone(),
@@ -56,25 +73,25 @@ impl Engine {
                 }
             }
         }
-        if !turned.is_empty() {
-            effects.push(Effect::Save);
-        }
-        moved || !turned.is_empty()
     }
 
-    /// Takes what the network says of the way to a backend.
-    pub(super) fn found(&mut self, address: IpAddr, way: Way, effects: &mut Vec<Effect>) {
-        let backends = self.model.backends.values();
-        for backend in backends.filter(|backend| IpAddr::V4(backend.address) == address) {
-            effects.push(Effect::Tell(Notice::Way {
-                backend: backend.name.clone(),
-                open: matches!(way, Way::Open { .. }),
-                way: way.to_string(),
-            }));
+    /// Takes what the network says of the ways to backends.
+    pub(super) fn found(&mut self, ways: Vec<(IpAddr, Way)>, effects: &mut Vec<Effect>) {
+        let ways: BTreeMap<_, _> = ways.into_iter().collect();
+        for backend in self.model.backends.values() {
+            if let Some(way) = ways.get(&IpAddr::V4(backend.address)) {
+                effects.push(Effect::Tell(Notice::Way {
+                    backend: backend.name.clone(),
+                    open: matches!(way, Way::Open { .. }),
+                    way: way.to_string(),
+                }));
+            }
         }
-        if let Way::Open { .. } = way {
-            self.open_ways.insert(address, way.clone());
+        for (address, way) in ways {
+            if let Way::Open { .. } = way {
+                self.open_ways.insert(address, way.clone());
+            }
+            self.ways.insert(address, way);
         }
-        self.ways.insert(address, way);
     }
 }

@@ -27,19 +27,19 @@ pub struct Found {
 }
 
 impl Found {
-    pub(super) fn new<'a>(
-        windows: impl Iterator<Item = (&'a (Name, StreamKey), &'a Window)>,
-        latencies: &BTreeMap<StreamKey, Latency>,
-    ) -> Self {
-        let mut found = Self::default();
-        for ((group, key), window) in windows {
-            let streams = found.windows.entry(group.clone()).or_default();
-            streams.insert(text(key), window.clone());
-            if let Some(latency) = latencies.get(key) {
-                found.latencies.insert(text(key), latency.clone());
-            }
+    /// Takes up what was found of a group's stream.
+    pub(super) fn keep(
+        &mut self,
+        group: &Name,
+        key: &StreamKey,
+        window: &Window,
+        latency: Option<&Latency>,
+    ) {
+        let streams = self.windows.entry(group.clone()).or_default();
+        streams.insert(text(key), window.clone());
+        if let Some(latency) = latency {
+            self.latencies.insert(text(key), latency.clone());
         }
-        found
     }
 
     /// The kept window of a group's stream under `rule`; for a new group that of another one with
