@@ -63,14 +63,12 @@ struct Daemon {
     kernel: Kernel,
     mode: Mode,
     tables: Tables,
-    /// An image that is not in the kernel yet, because it did not fit or could not be written.
+    /// An image that is not whole in the kernel yet: not all of it found room, or could be written.
     pending: Option<Image>,
     scheduler: Scheduler,
     neighbours: Neighbours,
     state: StateFile,
     turns: u32,
-    /// Whether the tables were changed since the last turn.
-    changed: bool,
     /// Holds the program's log, if it has one.
     _object: Ebpf,
     _lock: Lock,
@@ -115,9 +113,7 @@ impl Daemon {
 
     fn turn(&mut self) {
         self.kernel.heartbeat(nanoseconds(monotonic()));
-        if !std::mem::take(&mut self.changed) {
-            self.tables.release();
-        }
+        self.tables.release();
         self.turns = self.turns.wrapping_add(1);
         if self.turns.is_multiple_of(COLLECT_EVERY) || self.pending.is_some() {
             self.collect();
@@ -171,7 +167,7 @@ impl Daemon {
     /// Makes the tables say what the image says, or keeps it for the next turn.
     fn apply(&mut self, image: Image) {
         let done = match diff(&self.tables, &image) {
-            Ok(changes) => changes.iter().all(|change| self.execute(change)),
+            Ok(plan) => plan.changes.iter().all(|change| self.execute(change)) && !plan.later,
             Err(error) => {
                 tracing::error!("The old tables stand for now: {error}");
                 false
@@ -181,7 +177,6 @@ impl Daemon {
     }
 
     fn execute(&mut self, change: &Change) -> bool {
-        self.changed = true;
         if let Err(error) = self.kernel.execute(change) {
             tracing::error!(
                 ?change,

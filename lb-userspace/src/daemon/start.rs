@@ -57,7 +57,6 @@ impl Daemon {
             neighbours,
             state,
             turns: 0,
-            changed: false,
             _object: attached.object,
             _lock: attached.lock,
         };

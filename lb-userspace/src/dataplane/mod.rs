@@ -21,7 +21,7 @@ pub use self::{
     attach::AttachError,
     change::Change,
     detach::{DetachError, Detached, detach},
-    diff::{DoesNotFit, collect, diff},
+    diff::{DoesNotFit, Plan, collect, diff},
     interface::Mode,
     kernel::{Kernel, KernelError, Totals},
     lock::{Lock, LockError},

@@ -115,19 +115,18 @@ proptest! {
     }
 
     #[test]
-    fn without_release_it_is_all_or_nothing(images in prop::collection::vec(images(), 2..9)) {
-        let mut tables = Tables::new(Capacity::new(1024));
+    fn what_does_not_fit_at_once_comes_in_rounds_and_else_with_the_size_that_is_named(
+        images in prop::collection::vec(images(), 2..9),
+    ) {
+        let mut tables = Tables::new(Capacity::new(512));
         for image in images {
-            let before = tables.clone();
-            match diff(&tables, &image) {
-                Ok(_) => { update(&mut tables, &image); }
-                Err(error) => {
-                    prop_assert_eq!(&before, &tables);
-                    tables.release();
-                    let later = matches!(error, DoesNotFit::NotYet { .. });
-                    prop_assert_eq!(later, diff(&tables, &image).is_ok(), "{}", error);
-                }
+            while let Err(error) = settle(&mut tables, &image) {
+                let DoesNotFit::RingSlots { needed, size } = error else { panic!("{error}") };
+                prop_assert_eq!(size, tables.slots.len());
+                prop_assert!(needed > size);
+                tables.slots.resize(needed, 0);
             }
+            prop_assert_eq!(logical(&tables, &image), image);
         }
     }
 
@@ -137,7 +136,7 @@ proptest! {
         let named = BTreeSet::from([named]);
         for image in images {
             update(&mut tables, &image);
-            tables.release();
+            rest(&mut tables);
             let before = logical(&tables, &image);
             for change in collect(&tables, &image, &named) {
                 let Change::FreeTarget { id } = change else { panic!("{change:?}") };
@@ -146,7 +145,7 @@ proptest! {
                 assert_sound(&tables, &change);
             }
             prop_assert_eq!(&logical(&tables, &image), &before);
-            prop_assert_eq!(diff(&tables, &image), Ok(Vec::new()));
+            prop_assert_eq!(diff(&tables, &image), Ok(Plan::default()));
             let gone = tables.targets.keys().filter(|id| !named.contains(id)).count();
             prop_assert!(gone <= image.targets.len());
         }
