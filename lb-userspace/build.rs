@@ -11,8 +11,9 @@ const TARGET: &str = "bpfel-unknown-none";
 
 fn main() -> anyhow::Result<()> {
     println!("cargo:rerun-if-env-changed=PATH");
-    println!("cargo:rerun-if-changed=../lb-ebpf");
-    println!("cargo:rerun-if-changed=../lb-common");
+    for path in ["lb-ebpf", "lb-common", "Cargo.toml", "Cargo.lock"] {
+        println!("cargo:rerun-if-changed=../{path}");
+    }
     if Command::new("bpf-linker")
         .arg("--version")
         .output()
