@@ -101,7 +101,7 @@ fn rings_that_a_target_leaves_come_first() {
     let mut next = groups(4, &[2, 1]);
     next.rings.insert(name("g2"), ring("g2", &[1], CHUNK));
     let plan = diff(&tables, &next).unwrap();
-    follow(&mut tables, &plan);
+    follow_all(&mut tables, &plan);
     let row = tables.services[&service_key(2, 80)].row;
     let leaving = tables.target_id(&member("g2", 2)).unwrap();
     assert!(plan.later && !tables.ring(row).contains(&leaving));
@@ -147,7 +147,7 @@ fn a_service_keeps_its_old_group_until_the_ring_of_the_new_one_finds_room() {
         next.targets.insert(member(group, 1), live(1));
     }
     let plan = diff(&tables, &next).unwrap();
-    follow(&mut tables, &plan);
+    follow_all(&mut tables, &plan);
     let group = |n| tables.services[&service_key(n, 80)].group;
     assert!(plan.later);
     assert_eq!(
