@@ -15,7 +15,7 @@ use tokio::{
 use super::{Daemon, Inputs, log, state::StateFile};
 use crate::{
     control,
-    dataplane::{Kernel, Started, Tables},
+    dataplane::{Kernel, Lock, Started, Tables, check_host},
     engine::Engine,
     model::{Edge, Model, Name},
     neighbour::Neighbours,
@@ -32,6 +32,8 @@ impl Daemon {
     pub(super) async fn start(path: &Path, model: Model) -> anyhow::Result<(Self, Inputs)> {
         allow_files();
         let edge = &model.edge;
+        check_host()?;
+        let lock = Lock::take(edge)?;
         let (way_sender, ways) = mpsc::channel(256);
         let (sample_sender, samples) = mpsc::channel(1024);
         let (question_sender, questions) = mpsc::channel(64);
@@ -58,7 +60,7 @@ impl Daemon {
             state,
             turns: 0,
             _object: attached.object,
-            _lock: attached.lock,
+            _lock: lock,
         };
         daemon.perform(effects)?;
         let inputs = Inputs {
