@@ -69,7 +69,7 @@ struct Daemon {
     kernel: Kernel,
     mode: Mode,
     tables: Tables,
-    /// An image that is not in the kernel yet, and why.
+    /// An image that is not whole in the kernel yet, and why.
     pending: Option<(Image, String)>,
     scheduler: Scheduler,
     neighbours: Neighbours,
@@ -78,8 +78,6 @@ struct Daemon {
     written: Instant,
     unsaved: bool,
     turns: u32,
-    /// Whether the tables were changed since the last turn.
-    changed: bool,
     /// Holds the program's log, if it has one.
     _object: Ebpf,
     _lock: Lock,
@@ -132,9 +130,7 @@ impl Daemon {
 
     fn turn(&mut self) {
         self.kernel.heartbeat(nanoseconds(monotonic()));
-        if !mem::take(&mut self.changed) {
-            self.tables.release();
-        }
+        self.tables.release();
         self.turns = self.turns.wrapping_add(1);
         let now_and_then = self.turns.is_multiple_of(NOW_AND_THEN);
         if now_and_then || self.pending.is_some() {
@@ -204,7 +200,11 @@ impl Daemon {
     /// Makes the tables say what the image says, or keeps it for the next turn.
     fn apply(&mut self, image: Image) {
         let why = match diff(&self.tables, &image) {
-            Ok(changes) => match changes.iter().try_for_each(|it| self.execute(it)) {
+            Ok(plan) => match plan.changes.iter().try_for_each(|it| self.execute(it)) {
+                Ok(()) if plan.later => {
+                    let why = "some rings wait a moment for room beside the old ones";
+                    return self.pending = Some((image, why.to_owned()));
+                }
                 Ok(()) => return self.pending = None,
                 Err(error) => format!("the kernel's tables could not be written: {error:#}"),
             },
@@ -221,7 +221,6 @@ impl Daemon {
     }
 
     fn execute(&mut self, change: &Change) -> anyhow::Result<()> {
-        self.changed = true;
         let done = self.kernel.execute(change);
         if done.is_err() {
             // Half of it may be there.

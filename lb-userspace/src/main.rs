@@ -20,6 +20,6 @@ fn main() -> ExitCode {
 }
 
 fn fail(error: &anyhow::Error) -> ExitCode {
-    eprintln!("waggle: {error:#}");
+    let _unread = writeln!(io::stderr(), "waggle: {error:#}");
     ExitCode::FAILURE
 }

@@ -23,17 +23,19 @@ fn said(arguments: &[&str]) -> (Option<i32>, String, String) {
 
 #[test]
 fn every_command_says_what_it_does() {
-    let words: [(&[&str], _); 16] = [
+    let words: [(&[&str], _); 18] = [
+        (&[], "a layer-4 load balancer"),
         (
             &["backend"],
-            "Drain, disable or enable a backend in all its groups",
+            "Drain, disable, enable or reset a backend in all its groups",
         ),
         (&["backend", "disable"], "No new flows and no probes"),
         (
             &["backend", "drain"],
             "No new flows; running ones go on to their end",
         ),
-        (&["backend", "enable"], "Take part again"),
+        (&["backend", "enable"], "Take part"),
+        (&["backend", "reset"], "What the configuration says"),
         (
             &["check"],
             "Check a configuration: all its errors at once, or what it means",
@@ -48,7 +50,7 @@ fn every_command_says_what_it_does() {
         ),
         (
             &["member"],
-            "Drain, disable, enable or weigh one member of one group",
+            "Drain, disable, enable, weigh or reset one member of one group",
         ),
         (
             &["member", "g/a", "disable"],
@@ -58,7 +60,8 @@ fn every_command_says_what_it_does() {
             &["member", "g/a", "drain"],
             "No new flows; running ones go on to their end",
         ),
-        (&["member", "g/a", "enable"], "Take part again"),
+        (&["member", "g/a", "enable"], "Take part"),
+        (&["member", "g/a", "reset"], "What the configuration says"),
         (&["member", "g/a", "weight"], "Set its weight"),
         (
             &["reload"],
@@ -69,7 +72,6 @@ fn every_command_says_what_it_does() {
             "Run the daemon: attach the program, probe the backends",
         ),
         (&["status"], "Show what the daemon knows"),
-        (&[], "a layer-4 load balancer"),
     ];
     for (command, words) in words {
         let (status, stdout, stderr) = said(&[command, &["--help"]].concat());
@@ -115,7 +117,7 @@ fn wrong_usage_is_2_and_says_what_is_right() {
         (&["member", "web", "drain"], "write it as GROUP/NAME"),
         (
             &["member", "web/a", "weight", "heavy"],
-            "write a number from 1 to 1000, or `file`",
+            "invalid value 'heavy'",
         ),
     ];
     for (arguments, words) in cases {

@@ -31,6 +31,7 @@ const ACTS: &[&str] = &[
     "lb-userspace/src/daemon.rs",
     "lb-userspace/src/dataplane/attach.rs",
     "lb-userspace/src/dataplane/detach.rs",
+    "lb-userspace/src/dataplane/host.rs",
     "lb-userspace/src/dataplane/interface.rs",
     "lb-userspace/src/dataplane/kernel.rs",
     "lb-userspace/src/dataplane/lock.rs",

@@ -113,3 +113,84 @@ async fn answer(request: Request, questions: &mpsc::Sender<Question>) -> anyhow:
         .context("the daemon is ending")?;
     answered.await.context("the daemon is ending")
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use tokio::runtime;
+
+    use super::*;
+
+    /// What the daemon makes of what a client sends.
+    fn read(bytes: &[u8]) -> anyhow::Result<Request> {
+        let runtime = runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(request(bytes))
+    }
+
+    const VALID: [&str; 7] = [
+        r#""status""#,
+        r#"{"reload":{"path":null}}"#,
+        r#"{"reload":{"path":"/etc/waggle/waggle.toml"}}"#,
+        r#"{"explain":{"service":"web","client":"2001:db8::1"}}"#,
+        r#"{"admin":{"subject":{"backend":"a"},"change":{"admin":"drain"}}}"#,
+        r#"{"admin":{"subject":{"member":{"group":"web","backend":"a"}},"change":{"weight":7}}}"#,
+        r#"{"admin":{"subject":{"member":{"group":"web","backend":"a"}},"change":"reset"}}"#,
+    ];
+
+    #[test]
+    fn a_request_is_written_as_it_is_read() {
+        for text in VALID {
+            let request = read(format!("{text}\n").as_bytes()).unwrap();
+            assert_eq!(serde_json::to_string(&request).unwrap(), text);
+        }
+    }
+
+    #[test]
+    fn what_is_no_request_is_refused() {
+        let long = format!("\"{}\"\n", "x".repeat(MAX_REQUEST));
+        let deep = format!("{}\n", "[".repeat(MAX_REQUEST - 1));
+        for bytes in [
+            "",
+            "\n",
+            "\"status\"",
+            "\"stauts\"\n",
+            "null\n",
+            "\"reload\"\n",
+            "{\"status\":1}\n",
+            "{\"explain\":{\"service\":\"web\",\"client\":\"300.1.1.1\"}}\n",
+            "{\"admin\":{\"subject\":{\"backend\":\"a/b\"},\"change\":{\"admin\":\"drain\"}}}\n",
+            "{\"admin\":{\"subject\":{\"backend\":\"a\"},\"change\":{\"weight\":65536}}}\n",
+            "\"status\" \"status\"\n",
+            &long,
+            &deep,
+        ] {
+            assert!(read(bytes.as_bytes()).is_err(), "{bytes:.40}");
+        }
+    }
+
+    #[test]
+    fn only_the_first_line_is_read() {
+        assert_eq!(read(b"\"status\"\n\xff garbage").unwrap(), Request::Status);
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_panic(bytes: Vec<u8>) {
+            let _ = read(&bytes);
+            let _ = read(&[bytes, b"\n".to_vec()].concat());
+        }
+
+        #[test]
+        fn no_damage_to_a_request_panics(
+            text in prop::sample::select(VALID.to_vec()),
+            damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+        ) {
+            let mut bytes = format!("{text}\n").into_bytes();
+            for (at, byte) in damage {
+                let at = at.index(bytes.len());
+                bytes[at] = byte;
+            }
+            let _ = read(&bytes);
+        }
+    }
+}

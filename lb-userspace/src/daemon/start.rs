@@ -15,7 +15,7 @@ use tokio::{
 use super::{Daemon, Inputs, log, state::StateFile};
 use crate::{
     control,
-    dataplane::{Kernel, Started, Tables},
+    dataplane::{Kernel, Lock, Started, Tables, check_host},
     engine::Engine,
     model::{Edge, Model, Name},
     neighbour::Neighbours,
@@ -35,6 +35,8 @@ impl Daemon {
         let interrupt = signal(SignalKind::interrupt())?;
         let hangup = signal(SignalKind::hangup())?;
         let edge = &model.edge;
+        check_host()?;
+        let lock = Lock::take(edge)?;
         let (way_sender, ways) = mpsc::channel(1024);
         let (sample_sender, samples) = mpsc::channel(1024);
         let (question_sender, questions) = mpsc::channel(64);
@@ -62,9 +64,8 @@ impl Daemon {
             written: Instant::now(),
             unsaved: false,
             turns: 0,
-            changed: false,
             _object: attached.object,
-            _lock: attached.lock,
+            _lock: lock,
         };
         daemon.perform(effects);
         let inputs = Inputs {

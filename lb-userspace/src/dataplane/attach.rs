@@ -1,4 +1,4 @@
-use std::{error::Error, fs, io};
+use std::{error::Error, fs, io, path::PathBuf};
 
 use aya::{
     Ebpf,
@@ -65,21 +65,52 @@ pub enum AttachError {
         /// What the kernel said.
         reason: String,
     },
-    /// The kernel attaches, but not by a link, so the program would not outlive the daemon.
-    #[error(
-        "the kernel does not attach XDP programs to {interface} by a BPF link: Linux 5.9 or later is needed"
-    )]
-    NoLink {
-        /// The interface.
-        interface: String,
-    },
     /// The program does not load, or its pin can not be written.
     #[error("the packet program: {0}")]
     Program(#[source] Box<dyn Error + Send + Sync>),
+    /// What is pinned in the link's place can not be judged, so it is left alone.
+    #[error(
+        "can not tell what {path} holds ({reason}): if it is the link of a waggle, `waggle detach` and \
+         start again; if not, set another `edge.pin_dir`"
+    )]
+    UnknownLink {
+        /// The pin.
+        path: PathBuf,
+        /// Why not.
+        reason: String,
+    },
 }
 
 fn program_error(error: impl Into<Box<dyn Error + Send + Sync>>) -> AttachError {
     AttachError::Program(error.into())
+}
+
+/// The packet program on its interface.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Attachment {
+    interface: String,
+    program: u32,
+}
+
+impl Attachment {
+    /// Whether the interface of this name still has this program. It has not after `waggle detach`, and
+    /// when the interface was deleted, be it that a new one has the name.
+    ///
+    /// One question to the kernel: cheap enough for every turn.
+    ///
+    /// # Errors
+    ///
+    /// The kernel does not tell.
+    pub fn stands(&self) -> io::Result<bool> {
+        let Some(index) = interface::index(&self.interface) else {
+            return Ok(false);
+        };
+        match interface::attached(index) {
+            Ok(there) => Ok(there.is_some_and(|there| there.program == self.program)),
+            Err(error) if error.raw_os_error() == Some(Errno::ENODEV as i32) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
 }
 
 /// A link that an earlier daemon has pinned.
@@ -98,15 +129,21 @@ pub(super) fn running(
     if !pins.link().exists() {
         return Ok(None);
     }
-    let pinned = PinnedLink::from_pin(pins.link()).map_err(program_error)?;
+    let unknown = |reason: String| AttachError::UnknownLink {
+        path: pins.link(),
+        reason,
+    };
+    let pinned = PinnedLink::from_pin(pins.link()).map_err(|e| unknown(e.to_string()))?;
     let link = FdLink::from(pinned);
-    let id = link.info().map_err(program_error)?.id();
-    let open = interface::open_links().map_err(program_error)?;
+    let id = link.info().map_err(|e| unknown(e.to_string()))?.id();
+    let open = interface::open_links().map_err(|e| unknown(e.to_string()))?;
     let open: Option<OpenLink> = open.into_iter().find(|open| open.id == id);
-    let Some(open) = open.filter(|open| open.interface != 0) else {
+    let open =
+        open.ok_or_else(|| unknown("it is not among this process's XDP links".to_owned()))?;
+    if open.interface == 0 {
         fs::remove_file(pins.link()).map_err(program_error)?;
         return Ok(None);
-    };
+    }
     let attached = interface::attached(index).map_err(program_error)?;
     match attached {
         Some(Attached { mode, program }) if program == open.program => {
@@ -120,14 +157,21 @@ pub(super) fn running(
 }
 
 /// Puts the object's program in the place of the one that runs: no packet meets none.
-pub(super) fn replace(ebpf: &mut Ebpf, running: Running, pins: &Pins) -> Result<(), AttachError> {
+pub(super) fn replace(
+    ebpf: &mut Ebpf,
+    running: Running,
+    interface: &str,
+    pins: &Pins,
+) -> Result<Attachment, AttachError> {
     let program = program(ebpf)?;
-    program.load().map_err(program_error)?;
+    load(program)?;
     let link = XdpLink::try_from(running.link).map_err(program_error)?;
+    // All that may well fail comes before the new program takes over.
+    pin_next(program, pins)?;
     let id = program.attach_to_link(link).map_err(program_error)?;
     // From here on the pin alone holds the link, so that to remove the pin is to detach.
     drop(program.take_link(id).map_err(program_error)?);
-    pin_program(program, pins)
+    settle(program, interface, pins)
 }
 
 /// Attaches the object's program to an interface that has none, and pins it.
@@ -137,9 +181,9 @@ pub(super) fn attach(
     index: u32,
     mode: Mode,
     pins: &Pins,
-) -> Result<(), AttachError> {
+) -> Result<Attachment, AttachError> {
     let program = program(ebpf)?;
-    program.load().map_err(program_error)?;
+    load(program)?;
     let flags = match mode {
         Mode::Generic => XdpMode::Skb,
         Mode::Native => XdpMode::Driver,
@@ -147,19 +191,11 @@ pub(super) fn attach(
     let id = program
         .attach_to_if_index(index, flags)
         .map_err(|error| refused(error, interface, index, mode))?;
-    // Where the kernel takes no link, aya attaches by netlink and says nothing.
-    let program_id = program.info().map_err(program_error)?.id();
-    let links = interface::open_links().map_err(program_error)?;
-    if !links.iter().any(|link| link.program == program_id) {
-        program.detach(id).map_err(program_error)?;
-        let interface = interface.to_owned();
-        return Err(AttachError::NoLink { interface });
-    }
     let link = program.take_link(id).map_err(program_error)?;
     let link = FdLink::try_from(link).map_err(program_error)?;
-    pin_program(program, pins)?;
+    pin_next(program, pins)?;
     link.pin(pins.link()).map_err(program_error)?;
-    Ok(())
+    settle(program, interface, pins)
 }
 
 fn program(ebpf: &mut Ebpf) -> Result<&mut Xdp, AttachError> {
@@ -169,14 +205,55 @@ fn program(ebpf: &mut Ebpf) -> Result<&mut Xdp, AttachError> {
         .map_err(program_error)
 }
 
-fn pin_program(program: &mut Xdp, pins: &Pins) -> Result<(), AttachError> {
+/// The verifier gives up when a signal comes; libbpf tries as often.
+const ATTEMPTS: usize = 5;
+
+fn load(program: &mut Xdp) -> Result<(), AttachError> {
+    for _ in 1..ATTEMPTS {
+        match program.load() {
+            Err(ProgramError::LoadError { io_error, .. })
+                if io_error.kind() == io::ErrorKind::WouldBlock => {}
+            loaded => return loaded.map_err(rejected),
+        }
+    }
+    program.load().map_err(rejected)
+}
+
+/// The whole log of the verifier has a line for every instruction; its reason stands at the end.
+fn rejected(error: ProgramError) -> AttachError {
+    let ProgramError::LoadError {
+        io_error,
+        verifier_log,
+    } = error
+    else {
+        return program_error(error);
+    };
+    let log = verifier_log.to_string();
+    let mut end: Vec<_> = log.trim().lines().rev().take(4).collect();
+    end.reverse();
+    program_error(format!(
+        "the kernel rejects it: {io_error}; {}",
+        end.join("; ")
+    ))
+}
+
+/// Pins a program beside the one whose place it will take.
+fn pin_next(program: &mut Xdp, pins: &Pins) -> Result<(), AttachError> {
     let next = pins.next_program();
     match fs::remove_file(&next) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(program_error(error)),
         _ => {}
     }
-    program.pin(&next).map_err(program_error)?;
-    fs::rename(&next, pins.program()).map_err(program_error)
+    program.pin(next).map_err(program_error)
+}
+
+/// Says that the program pinned last is the one that runs.
+fn settle(program: &Xdp, interface: &str, pins: &Pins) -> Result<Attachment, AttachError> {
+    fs::rename(pins.next_program(), pins.program()).map_err(program_error)?;
+    Ok(Attachment {
+        interface: interface.to_owned(),
+        program: program.info().map_err(program_error)?.id(),
+    })
 }
 
 fn refused(error: ProgramError, interface: &str, index: u32, mode: Mode) -> AttachError {
@@ -206,5 +283,26 @@ fn refused(error: ProgramError, interface: &str, index: u32, mode: Mode) -> Atta
             ),
         },
         None => program_error(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use aya_obj::VerifierLog;
+
+    use super::*;
+
+    #[test]
+    fn a_verifiers_long_log_is_cut_to_one_line_with_the_reason() {
+        let log = "0: R1=ctx()\n1: (bf) r6 = r1\n2: (61) r0 = *(u32 *)(r1 +4)\n\
+                   invalid access to packet\nprocessed 3 insns (limit 1000000)\n\n";
+        let error = rejected(ProgramError::LoadError {
+            io_error: io::Error::from_raw_os_error(Errno::EACCES as i32),
+            verifier_log: VerifierLog::new(log.to_owned()),
+        });
+        let line = error.to_string();
+        assert!(!line.contains('\n') && !line.contains("ctx()"), "{line}");
+        assert!(line.contains("Permission denied"), "{line}");
+        assert!(line.contains("invalid access to packet"), "{line}");
     }
 }

@@ -1,9 +1,18 @@
-use std::{fmt, fs, io, path::Path, thread, time::Duration};
+use std::{
+    fmt,
+    fs::{self, DirEntry},
+    io,
+    path::{Path, PathBuf},
+    thread,
+    time::Duration,
+};
 
 use aya::programs::links::{FdLink, PinnedLink};
+use aya_obj::ParseError;
 
 use super::{
     interface::{self, OpenLink},
+    object,
     pins::{Pins, PinsError},
 };
 
@@ -35,10 +44,29 @@ impl fmt::Display for Detached {
 /// Why an edge was not detached.
 #[derive(Debug, thiserror::Error)]
 pub enum DetachError {
+    /// Someone else keeps things in the directory, or another version of this program did.
+    #[error(
+        "the pins are removed, but not {dir}, which holds what this waggle has not made: {}; remove that \
+         by hand if nothing needs it", names.join(", ")
+    )]
+    Foreign {
+        /// The directory.
+        dir: PathBuf,
+        /// What stands in it.
+        names: Vec<String>,
+    },
     /// A pin can not be removed.
-    #[error("{0}")]
-    Io(#[from] io::Error),
-    /// The directory is not on a BPF file system.
+    #[error("{path}: {source}")]
+    Io {
+        /// The pin.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
+    /// The object in this binary is broken.
+    #[error("the packet program can not be read: {0}")]
+    Object(#[from] ParseError),
+    /// The directory is none for pins.
     #[error(transparent)]
     Pins(#[from] PinsError),
     /// Some other process keeps the link open.
@@ -55,21 +83,19 @@ pub fn detach(pin_dir: &Path) -> Result<Detached, DetachError> {
     if !pin_dir.exists() {
         return Ok(detached);
     }
-    pins.check_file_system()?;
+    pins.check_place()?;
     let link = link(&pins);
     if remove(&pins.link())? {
         detached.interface = link.map(|link| interface::name(link.interface));
     }
     detached.program = remove(&pins.program())?;
     remove(&pins.next_program())?;
-    if pins.maps().exists() {
-        for map in fs::read_dir(pins.maps())? {
-            fs::remove_file(map?.path())?;
-            detached.maps += 1;
-        }
-        fs::remove_dir(pins.maps())?;
+    for map in object::map_names()? {
+        detached.maps += usize::from(remove(&pins.maps().join(map))?);
     }
-    fs::remove_dir(pin_dir)?;
+    for dir in [&pins.maps(), pin_dir] {
+        remove_dir(dir)?;
+    }
     match link {
         Some(link) if !has_ended(link) => {
             Err(DetachError::StillAttached(interface::name(link.interface)))
@@ -100,10 +126,31 @@ fn has_ended(link: OpenLink) -> bool {
     false
 }
 
-fn remove(path: &Path) -> io::Result<bool> {
+fn remove(path: &Path) -> Result<bool, DetachError> {
     match fs::remove_file(path) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(error),
+        Err(source) => Err(failed(path, source)),
     }
+}
+
+/// Removes a directory that is empty.
+fn remove_dir(dir: &Path) -> Result<(), DetachError> {
+    match fs::remove_dir(dir) {
+        Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
+            let names = fs::read_dir(dir).map_err(|e| failed(dir, e))?;
+            let name = |entry: DirEntry| entry.file_name().to_string_lossy().into_owned();
+            Err(DetachError::Foreign {
+                dir: dir.into(),
+                names: names.filter_map(Result::ok).map(name).collect(),
+            })
+        }
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(dir, error)),
+        _ => Ok(()),
+    }
+}
+
+fn failed(path: &Path, source: io::Error) -> DetachError {
+    let path = path.into();
+    DetachError::Io { path, source }
 }

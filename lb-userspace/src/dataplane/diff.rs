@@ -1,4 +1,5 @@
 mod rings;
+mod rounds;
 mod services;
 mod targets;
 #[cfg(test)]
@@ -15,6 +16,17 @@ use crate::{
     table::{Image, group_id},
 };
 
+/// What is to be done so that tables say what an image says.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Plan {
+    /// In this order.
+    pub changes: Vec<Change>,
+    /// Whether more is to come: groups were put off whose new rings find no room beside the old ones.
+    /// They will, once the changes are done and [`Tables::release`] was called; until then whatever
+    /// the tables say of them and of their services stands.
+    pub later: bool,
+}
+
 /// The changes that make `tables` say what `image` says.
 ///
 /// Packets pass while they are made, so every prefix of them is sound: a published service's row
@@ -25,7 +37,9 @@ use crate::{
 ///
 /// Groups in `image.held`, their services, rows and targets stay as they are. So does a published
 /// service whose new group is held, with the group that serves it now, unless `image` has a ring for
-/// that one.
+/// that one. A service that `image` does not have ends, whatever its group.
+///
+/// If not all new rings fit at once, those come first that a target leaves.
 ///
 /// A ring's slot for a target that `image` does not have becomes 0, which the packet program counts
 /// as `no_target`.
@@ -33,20 +47,30 @@ use crate::{
 /// # Errors
 ///
 /// [`DoesNotFit`] if the maps are too small for all of it; then nothing of it is to be done.
-pub fn diff(tables: &Tables, image: &Image) -> Result<Vec<Change>, DoesNotFit> {
-    let scope = Scope::new(tables, image);
-    let targets = targets::plan(tables, image, &scope)?;
-    let rings = rings::plan(tables, image, &scope, &targets.ids)?;
-    let services = services::plan(tables, &scope, &rings.rows)?;
-    Ok([
-        services.withdraw,
-        targets.join,
-        rings.write,
-        rings.point,
-        services.publish,
-        targets.leave,
-    ]
-    .concat())
+pub fn diff(tables: &Tables, image: &Image) -> Result<Plan, DoesNotFit> {
+    let mut held: BTreeSet<&Name> = image.held.iter().collect();
+    loop {
+        let scope = Scope::new(tables, image, &held);
+        let targets = targets::plan(tables, image, &scope)?;
+        let rings = rings::plan(tables, image, &scope, &targets.ids)?;
+        if !rings.put_off.is_empty() {
+            held.extend(rings.put_off);
+            continue;
+        }
+        let services = services::plan(tables, &scope, &rings.rows)?;
+        let changes = [
+            services.withdraw,
+            targets.join,
+            rings.write,
+            rings.point,
+            services.publish,
+            targets.leave,
+        ];
+        return Ok(Plan {
+            changes: changes.concat(),
+            later: held.len() > image.held.len(),
+        });
+    }
 }
 
 /// Why an image can not be put into the maps.
@@ -124,32 +148,32 @@ struct Scope<'a> {
 }
 
 impl<'a> Scope<'a> {
-    fn new(tables: &Tables, image: &'a Image) -> Self {
+    /// Of these, `held` are left alone.
+    fn new(tables: &Tables, image: &'a Image, held: &BTreeSet<&Name>) -> Self {
         let services: BTreeMap<_, _> = image
             .services
             .iter()
-            .filter(|(_, spec)| !image.held.contains(&spec.group))
+            .filter(|(_, spec)| !held.contains(&spec.group))
             .map(|(key, spec)| (*key, &spec.group))
             .collect();
-        let held: BTreeSet<u32> = image.held.iter().map(group_id).collect();
         let staying: BTreeSet<_> = tables
             .services()
-            .filter(|(key, service)| match image.services.get(key) {
-                Some(spec) => image.held.contains(&spec.group),
-                None => held.contains(&service.group),
-            })
             .map(|(key, _)| key)
+            .filter(|key| {
+                let spec = image.services.get(key);
+                spec.is_some_and(|spec| held.contains(&spec.group))
+            })
             .collect();
         let decided: BTreeSet<u32> = image
             .rings
             .keys()
-            .filter(|group| !image.held.contains(*group))
+            .filter(|group| !held.contains(group))
             .map(group_id)
             .collect();
         let serving = staying.iter().map(|key| tables.services[key].group);
         let untouched = held
             .iter()
-            .copied()
+            .map(|group| group_id(group))
             .chain(serving.filter(|group| !decided.contains(group)))
             .collect();
         let members = image

@@ -98,7 +98,7 @@ impl Kernel {
             targets: self.targets.len(),
             ring_slots: self.slots.len() * CHUNK as u32,
             rows: self.rows.len(),
-            ..Capacity::new(0)
+            services: self.service_counters.len(),
         }
     }
 
@@ -211,27 +211,30 @@ impl Kernel {
         named
     }
 
-    /// Writes what the program must have before its first packet. The secret of the flow table is
-    /// drawn once and then stays.
-    pub(super) fn seed(&self, ring_key: HashKey) -> Result<(), KernelError> {
-        let found = self.control.load(0);
-        let mut control = Control { ring_key, ..found };
-        if found.abi == 0 {
-            for key in &mut control.flow_keys {
-                let mut bytes = [0; HashKey::BYTES];
-                getrandom::fill(&mut bytes)?;
-                *key = HashKey::from_bytes(bytes);
-            }
+    /// Draws the secret of the flow table, once: then it stays.
+    pub(super) fn draw_secret(&self) -> Result<(), KernelError> {
+        let mut control = self.control.load(0);
+        if control.abi != 0 {
+            return Ok(());
         }
-        if control != found {
-            self.control.store(0, &control);
+        for key in &mut control.flow_keys {
+            let mut bytes = [0; HashKey::BYTES];
+            getrandom::fill(&mut bytes)?;
+            *key = HashKey::from_bytes(bytes);
         }
-        if found.abi == 0 {
-            // Last, so that maps whose daemon ended before this count as never seeded.
-            control.abi = ABI_VERSION;
-            self.control.store(0, &control);
-        }
+        self.control.store(0, &control);
+        // Last, so that maps whose daemon ended before this count as never seeded.
+        control.abi = ABI_VERSION;
+        self.control.store(0, &control);
         Ok(())
+    }
+
+    /// Puts the key of the ring hash into force, if it is another one.
+    pub(super) fn set_ring_key(&self, ring_key: HashKey) {
+        let found = self.control.load(0);
+        if found.ring_key != ring_key {
+            self.control.store(0, &Control { ring_key, ..found });
+        }
     }
 
     fn remove_service(&mut self, key: &ServiceKey) -> Result<(), KernelError> {
@@ -240,8 +243,9 @@ impl Kernel {
             Err(MapError::KeyNotFound) => return Ok(()),
             Err(error) => return Err(failed("SERVICES", error)),
         };
-        present(self.services.remove(key)).map_err(|e| failed("SERVICES", e))?;
-        zero(&mut self.service_counters, id).map_err(|e| failed("SERVICE_COUNTERS", e))
+        // First, so that whatever fails leaves the service there to be removed again.
+        zero(&mut self.service_counters, id).map_err(|e| failed("SERVICE_COUNTERS", e))?;
+        present(self.services.remove(key)).map_err(|e| failed("SERVICES", e))
     }
 }
 

@@ -7,6 +7,7 @@ mod attach;
 mod change;
 mod detach;
 mod diff;
+mod host;
 mod interface;
 mod kernel;
 mod lock;
@@ -18,10 +19,11 @@ mod start;
 mod tables;
 
 pub use self::{
-    attach::AttachError,
+    attach::{AttachError, Attachment},
     change::Change,
     detach::{DetachError, Detached, detach},
-    diff::{DoesNotFit, collect, diff},
+    diff::{DoesNotFit, Plan, collect, diff},
+    host::{HostError, check_host},
     interface::Mode,
     kernel::{Kernel, KernelError, Totals},
     lock::{Lock, LockError},

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, path::Path};
 
 use aya::{Ebpf, EbpfError, EbpfLoader, maps::MapType};
-use aya_obj::{Object, ParseError, generated::bpf_map_type};
+use aya_obj::{Map, Object, ParseError, generated::bpf_map_type};
 use lb_common::{CHUNK, TICK_SHIFT, WAYS};
 
 use crate::model::Edge;
@@ -24,28 +24,32 @@ pub(super) struct Shape {
     pub(super) flags: u32,
 }
 
-/// The maps of the object that outlive the program, in the sizes that `edge` asks for.
+/// The names of the maps that outlive the program.
+pub(super) fn map_names() -> Result<Vec<String>, ParseError> {
+    Ok(lasting_maps()?.map(|(name, _)| name).collect())
+}
+
+/// The maps that outlive the program, in the sizes that `edge` asks for.
 pub(super) fn shapes(edge: &Edge) -> Result<BTreeMap<String, Shape>, ParseError> {
-    let object = Object::parse(OBJECT)?;
     let sizes = sizes(edge);
-    let lasting = object
-        .maps
-        .into_iter()
-        .filter(|(name, _)| !name.starts_with('.') && name != "AYA_LOGS");
-    Ok(lasting
-        .map(|(name, map)| {
-            let size = sizes.iter().find(|(sized, _)| *sized == name);
-            let map_type = bpf_map_type::try_from(map.map_type()).ok();
-            let shape = Shape {
-                map_type: map_type.and_then(|map_type| map_type.try_into().ok()),
-                key_size: map.key_size(),
-                value_size: map.value_size(),
-                entries: size.map_or(map.max_entries(), |(_, entries)| *entries),
-                flags: map.map_flags(),
-            };
-            (name, shape)
-        })
-        .collect())
+    let shapes = lasting_maps()?.map(|(name, map)| {
+        let size = sizes.iter().find(|(sized, _)| *sized == name);
+        let map_type = bpf_map_type::try_from(map.map_type()).ok();
+        let shape = Shape {
+            map_type: map_type.and_then(|map_type| map_type.try_into().ok()),
+            key_size: map.key_size(),
+            value_size: map.value_size(),
+            entries: size.map_or(map.max_entries(), |(_, entries)| *entries),
+            flags: map.map_flags(),
+        };
+        (name, shape)
+    });
+    Ok(shapes.collect())
+}
+
+fn lasting_maps() -> Result<impl Iterator<Item = (String, Map)>, ParseError> {
+    let maps = Object::parse(OBJECT)?.maps.into_iter();
+    Ok(maps.filter(|(name, _)| !name.starts_with('.') && name != "AYA_LOGS"))
 }
 
 /// Loads the object for `edge`. Maps that are pinned in `maps` are used, the others are made and

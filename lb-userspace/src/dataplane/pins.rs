@@ -1,6 +1,7 @@
 use std::{
     collections::BTreeMap,
     fs, io,
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
 };
 
@@ -49,6 +50,15 @@ pub enum PinsError {
         /// What to do.
         mend: String,
     },
+    /// A whole BPF file system, which others use too.
+    #[error(
+        "{dir} is the root of a BPF file system, which others use too: set `edge.pin_dir` to a \
+         directory in it, like {}", dir.join("waggle").display()
+    )]
+    Root {
+        /// The directory.
+        dir: PathBuf,
+    },
     /// No BPF file system there.
     #[error(
         "{dir} is not on a BPF file system: `mount -t bpf bpf /sys/fs/bpf`, or set `edge.pin_dir`"
@@ -86,10 +96,10 @@ impl Pins {
         self.dir.join("maps")
     }
 
-    /// Makes the directories.
-    pub(super) fn prepare(&self) -> Result<(), PinsError> {
-        self.check_file_system()?;
-        fs::create_dir_all(self.maps()).map_err(|source| {
+    /// Makes one of the directories.
+    pub(super) fn make(&self, path: &Path) -> Result<(), PinsError> {
+        self.check_place()?;
+        fs::create_dir_all(path).map_err(|source| {
             let dir = self.dir.clone();
             let dotted = dir.to_string_lossy().contains('.');
             match source.kind() {
@@ -99,18 +109,22 @@ impl Pins {
         })
     }
 
-    /// Whether the directory is, or would be, on a BPF file system.
-    pub(super) fn check_file_system(&self) -> Result<(), PinsError> {
+    /// Whether the directory is, or would be, on a BPF file system, and not the whole of it.
+    pub(super) fn check_place(&self) -> Result<(), PinsError> {
+        let dir = || self.dir.clone();
+        let failed = |source| PinsError::Io { dir: dir(), source };
         let there = self.dir.ancestors().find(|dir| dir.exists());
-        let dir = self.dir.clone();
-        match statfs(there.unwrap_or(Path::new("/"))) {
-            Ok(found) if found.filesystem_type() == BPF_FS_MAGIC => Ok(()),
-            Ok(_) => Err(PinsError::NotBpf { dir }),
-            Err(errno) => Err(PinsError::Io {
-                dir,
-                source: errno.into(),
-            }),
+        let there = there.unwrap_or(Path::new("/"));
+        let found = statfs(there).map_err(|errno| failed(errno.into()))?;
+        if found.filesystem_type() != BPF_FS_MAGIC {
+            return Err(PinsError::NotBpf { dir: dir() });
         }
+        let device = |path: &Path| fs::metadata(path).map(|found| found.dev());
+        let above = device(&there.join("..")).map_err(failed)?;
+        if there == self.dir && device(there).map_err(failed)? != above {
+            return Err(PinsError::Root { dir: dir() });
+        }
+        Ok(())
     }
 
     /// Whether every pinned map is what the object would make.

@@ -25,23 +25,50 @@ impl Extent {
     }
 }
 
-/// Finds places in the ring pool: first fit, as if the pool had no end, so that a pool that is too
-/// small still tells how large it would have to be.
+/// Finds places in the ring pool: first fit.
 pub(super) struct Pool {
+    size: usize,
     busy: Vec<Extent>,
+    /// Chunks of the shortest ring that found no place: longer ones need not be tried.
+    refused: usize,
 }
 
 impl Pool {
-    /// A pool in which `busy` is taken.
-    pub(super) fn new(busy: impl IntoIterator<Item = Extent>) -> Self {
+    /// A pool of `size` slots in which `busy` is taken.
+    pub(super) fn new(size: usize, busy: impl IntoIterator<Item = Extent>) -> Self {
         let mut busy: Vec<_> = busy.into_iter().collect();
         busy.sort_unstable();
-        Self { busy }
+        let refused = usize::MAX;
+        Self {
+            size,
+            busy,
+            refused,
+        }
     }
 
-    /// Takes room for `length` slots.
-    pub(super) fn take(&mut self, length: usize) -> Extent {
+    /// Takes room for `length` slots, if there is any.
+    pub(super) fn take(&mut self, length: usize) -> Option<Extent> {
         let chunks = length.div_ceil(CHUNK);
+        if chunks >= self.refused {
+            return None;
+        }
+        let (at, extent) = self.place(chunks);
+        if extent.end * CHUNK > self.size {
+            self.refused = chunks;
+            return None;
+        }
+        self.busy.insert(at, extent);
+        Some(extent)
+    }
+
+    /// The slots that the pool would have to have to take `length` more.
+    pub(super) fn size_with(&self, length: usize) -> usize {
+        let (_, extent) = self.place(length.div_ceil(CHUNK));
+        extent.end * CHUNK
+    }
+
+    /// The first gap that is large enough, and where it stands among the others.
+    fn place(&self, chunks: usize) -> (usize, Extent) {
         let mut start = 0;
         let mut at = self.busy.len();
         for (i, taken) in self.busy.iter().enumerate() {
@@ -51,17 +78,8 @@ impl Pool {
             }
             start = start.max(taken.end);
         }
-        let extent = Extent {
-            start,
-            end: start + chunks,
-        };
-        self.busy.insert(at, extent);
-        extent
-    }
-
-    /// Slots up to the end of the last ring.
-    pub(super) fn size(&self) -> usize {
-        self.busy.iter().map(|e| e.end).max().unwrap_or(0) * CHUNK
+        let end = start + chunks;
+        (at, Extent { start, end })
     }
 }
 
@@ -75,12 +93,21 @@ mod tests {
 
     #[test]
     fn the_first_gap_that_is_large_enough_is_taken() {
-        let mut pool = Pool::new([extent(5, 6), extent(0, 2), extent(3, 4)]);
-        assert_eq!(pool.take(2 * CHUNK), extent(6, 8));
-        assert_eq!(pool.take(CHUNK), extent(2, 3));
-        assert_eq!(pool.take(1), extent(4, 5));
-        assert_eq!(pool.take(CHUNK + 1), extent(8, 10));
-        assert_eq!(pool.size(), 10 * CHUNK);
+        let mut pool = Pool::new(10 * CHUNK, [extent(5, 6), extent(0, 2), extent(3, 4)]);
+        assert_eq!(pool.take(2 * CHUNK), Some(extent(6, 8)));
+        assert_eq!(pool.take(CHUNK), Some(extent(2, 3)));
+        assert_eq!(pool.take(1), Some(extent(4, 5)));
+        assert_eq!(pool.take(CHUNK + 1), Some(extent(8, 10)));
+        assert_eq!(pool.take(1), None);
+    }
+
+    #[test]
+    fn a_ring_that_finds_no_place_leaves_room_for_shorter_ones() {
+        let mut pool = Pool::new(5 * CHUNK, [extent(1, 3)]);
+        assert_eq!(pool.take(3 * CHUNK), None);
+        assert_eq!(pool.size_with(3 * CHUNK), 6 * CHUNK);
+        assert_eq!(pool.take(2 * CHUNK), Some(extent(3, 5)));
+        assert_eq!(pool.take(1), Some(extent(0, 1)));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-use std::{fs, io};
+use std::{collections::BTreeMap, fs};
 
 use aya::{Ebpf, EbpfError};
 use aya_obj::ParseError;
@@ -6,11 +6,10 @@ use lb_common::HashKey;
 
 use super::{
     Kernel, KernelError,
-    attach::{self, AttachError},
+    attach::{self, AttachError, Attachment, Running},
     detach,
     interface::{self, Mode},
-    lock::{Lock, LockError},
-    object,
+    object::{self, Shape},
     pins::{Pins, PinsError},
 };
 use crate::model::{Edge, XdpMode};
@@ -19,7 +18,9 @@ use crate::model::{Edge, XdpMode};
 pub struct Started {
     /// Its maps.
     pub kernel: Kernel,
-    /// How the program is attached.
+    /// The program on its interface.
+    pub attachment: Attachment,
+    /// How it is attached.
     pub mode: Mode,
     /// Whether the program of an earlier daemon was running and was replaced without a gap.
     pub adopted: bool,
@@ -28,8 +29,6 @@ pub struct Started {
     /// The loaded object, for reading the packet program's log. Dropping it changes nothing for
     /// packets.
     pub object: Ebpf,
-    /// To be kept as long as the daemon runs.
-    pub lock: Lock,
 }
 
 /// Why an edge does not start. Each message is one line that says how to mend it.
@@ -38,23 +37,12 @@ pub enum StartError {
     /// The program is not attached.
     #[error(transparent)]
     Attach(#[from] AttachError),
-    /// The process may not load programs.
-    #[error(
-        "loading an XDP program takes {0}: run as root, or give the process these capabilities"
-    )]
-    Capabilities(String),
-    /// The process's own capabilities can not be read.
-    #[error("/proc/self/status: {0}")]
-    Status(#[source] io::Error),
     /// The maps can not be used.
     #[error(transparent)]
     Kernel(#[from] KernelError),
     /// The object does not load.
     #[error("the packet program does not load: {0}")]
     Load(#[from] EbpfError),
-    /// The lock was not taken.
-    #[error(transparent)]
-    Lock(#[from] LockError),
     /// No such interface.
     #[error("there is no interface `{0}`: `ip link` lists them; set `edge.interfaces`")]
     NoInterface(String),
@@ -67,33 +55,26 @@ pub enum StartError {
 }
 
 impl Kernel {
-    /// Starts an edge: takes its lock, loads the packet program onto the pinned maps, which are made if
-    /// they are not there, and attaches it. A program of an earlier daemon is replaced in one step.
+    /// Starts an edge: loads the packet program onto the pinned maps, which are made if they are not
+    /// there, and attaches it. A program of an earlier daemon is replaced in one step.
     ///
-    /// `ring_key` is written if it differs from what is in use; the flow table's secret stays.
+    /// The caller has asked [`super::check_host`] and holds [`super::Lock`]. `ring_key` is put into
+    /// force if it differs from what is in use; the flow table's secret stays.
     ///
     /// # Errors
     ///
-    /// [`StartError`]; then whatever ran before goes on running, and nothing new is left behind.
+    /// [`StartError`]; then whatever ran before goes on running, as it was, and nothing new is left
+    /// behind.
     pub fn start(edge: &Edge, ring_key: HashKey) -> Result<Started, StartError> {
-        check_capabilities()?;
-        let lock = Lock::take(edge)?;
-        let interface = edge.interface.as_str();
-        let index = interface::index(interface)
-            .ok_or_else(|| StartError::NoInterface(interface.to_owned()))?;
         let pins = Pins::new(&edge.pin_dir);
-        let fresh = !pins.maps().exists();
-        pins.prepare()?;
-        let edge = Starting {
-            edge,
-            ring_key,
-            index,
-            pins,
-        };
-        let started = edge.start(lock);
-        if started.is_err() && fresh {
+        let fresh = !pins.maps().exists() && !pins.link().exists();
+        let started = Starting::new(edge, ring_key, pins.clone()).and_then(|edge| edge.start());
+        if started.is_err() {
             // What was made in vain; the error above says more than one from here could.
-            let _ = detach(&edge.edge.pin_dir);
+            let _ = match fresh {
+                true => detach(pins.dir()).is_ok(),
+                false => fs::remove_file(pins.next_program()).is_ok(),
+            };
         }
         started
     }
@@ -104,63 +85,93 @@ struct Starting<'a> {
     ring_key: HashKey,
     index: u32,
     pins: Pins,
+    shapes: BTreeMap<String, Shape>,
 }
 
-impl Starting<'_> {
-    fn start(&self, lock: Lock) -> Result<Started, StartError> {
-        let shapes = object::shapes(self.edge)?;
-        self.pins.check_maps(&shapes)?;
-        let running = attach::running(&self.pins, &self.edge.interface, self.index)?;
-        let adopted = running.is_some();
-        let (object, mode, warning) = match running {
-            Some(running) => {
-                let mode = running.mode;
-                self.check_mode(mode)?;
-                let mut object = self.load()?;
-                attach::replace(&mut object, running, &self.pins)?;
-                (object, mode, None)
-            }
-            None => self.attach()?,
-        };
-        Ok(Started {
-            kernel: Kernel::open(self.pins.dir())?,
-            mode,
-            adopted,
-            warning,
-            object,
-            lock,
+impl<'a> Starting<'a> {
+    fn new(edge: &'a Edge, ring_key: HashKey, pins: Pins) -> Result<Self, StartError> {
+        let interface = edge.interface.as_str();
+        let index = interface::index(interface)
+            .ok_or_else(|| StartError::NoInterface(interface.to_owned()))?;
+        Ok(Self {
+            edge,
+            ring_key,
+            index,
+            pins,
+            shapes: object::shapes(edge)?,
         })
     }
 
-    fn attach(&self) -> Result<(Ebpf, Mode, Option<String>), StartError> {
+    fn start(&self) -> Result<Started, StartError> {
+        self.pins.make(&self.pins.maps())?;
+        self.pins.check_maps(&self.shapes)?;
+        match attach::running(&self.pins, &self.edge.interface, self.index)? {
+            Some(running) => self.take_over(running),
+            None => self.attach(),
+        }
+    }
+
+    fn take_over(&self, running: Running) -> Result<Started, StartError> {
+        let mode = running.mode;
+        self.check_mode(mode)?;
+        let (mut object, kernel) = self.load()?;
+        let interface = &self.edge.interface;
+        let attachment = attach::replace(&mut object, running, interface, &self.pins)?;
+        // Not before: the program that ran until now may go on, and its flows are with the old key.
+        kernel.set_ring_key(self.ring_key);
+        let slow = (self.edge.xdp_mode, mode) == (XdpMode::Auto, Mode::Generic);
+        Ok(Started {
+            kernel,
+            attachment,
+            mode,
+            adopted: true,
+            warning: slow.then(|| {
+                "the running program is attached in generic mode, which is slow: `waggle detach` and \
+                 a new start tries native again"
+                    .to_owned()
+            }),
+            object,
+        })
+    }
+
+    fn attach(&self) -> Result<Started, StartError> {
         match self.edge.xdp_mode {
-            XdpMode::Generic => Ok((self.attach_as(Mode::Generic)?, Mode::Generic, None)),
-            XdpMode::Native => Ok((self.attach_as(Mode::Native)?, Mode::Native, None)),
+            XdpMode::Generic => self.attach_as(Mode::Generic),
+            XdpMode::Native => self.attach_as(Mode::Native),
             XdpMode::Auto => match self.attach_as(Mode::Native) {
-                Ok(object) => Ok((object, Mode::Native, None)),
                 Err(StartError::Attach(error @ AttachError::Refused { .. })) => {
-                    let object = self.attach_as(Mode::Generic)?;
                     let warning = format!("attached in generic mode, which is slow: {error}");
-                    Ok((object, Mode::Generic, Some(warning)))
+                    Ok(Started {
+                        warning: Some(warning),
+                        ..self.attach_as(Mode::Generic)?
+                    })
                 }
-                Err(error) => Err(error),
+                other => other,
             },
         }
     }
 
     /// Each attempt takes a fresh object: after a refusal a kernel may refuse the same one again.
-    fn attach_as(&self, mode: Mode) -> Result<Ebpf, StartError> {
-        let mut object = self.load()?;
+    fn attach_as(&self, mode: Mode) -> Result<Started, StartError> {
+        let (mut object, kernel) = self.load()?;
+        kernel.set_ring_key(self.ring_key);
         let interface = &self.edge.interface;
-        attach::attach(&mut object, interface, self.index, mode, &self.pins)?;
-        Ok(object)
+        let attachment = attach::attach(&mut object, interface, self.index, mode, &self.pins)?;
+        Ok(Started {
+            kernel,
+            attachment,
+            mode,
+            adopted: false,
+            warning: None,
+            object,
+        })
     }
 
-    fn load(&self) -> Result<Ebpf, StartError> {
-        let shapes = object::shapes(self.edge)?;
-        let object = object::load(self.edge, &self.pins.maps(), shapes.keys())?;
-        Kernel::open(self.pins.dir())?.seed(self.ring_key)?;
-        Ok(object)
+    fn load(&self) -> Result<(Ebpf, Kernel), StartError> {
+        let object = object::load(self.edge, &self.pins.maps(), self.shapes.keys())?;
+        let kernel = Kernel::open(self.pins.dir())?;
+        kernel.draw_secret()?;
+        Ok((object, kernel))
     }
 
     fn check_mode(&self, mode: Mode) -> Result<(), AttachError> {
@@ -171,49 +182,5 @@ impl Starting<'_> {
             }
             _ => Ok(()),
         }
-    }
-}
-
-/// Bits of `CapEff` (linux/capability.h).
-const NEEDED: [(&str, u32); 3] = [("CAP_BPF", 39), ("CAP_NET_ADMIN", 12), ("CAP_PERFMON", 38)];
-const CAP_SYS_ADMIN: u32 = 21;
-
-fn check_capabilities() -> Result<(), StartError> {
-    let status = fs::read_to_string("/proc/self/status").map_err(StartError::Status)?;
-    match missing(&status) {
-        missing if missing.is_empty() => Ok(()),
-        missing => Err(StartError::Capabilities(missing.join(", "))),
-    }
-}
-
-/// The capabilities that a process with this `/proc/PID/status` lacks.
-fn missing(status: &str) -> Vec<&'static str> {
-    let effective = status
-        .lines()
-        .find_map(|line| line.strip_prefix("CapEff:"))
-        .and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok())
-        .unwrap_or(0);
-    let has = |bit: u32| effective >> bit & 1 != 0;
-    // CAP_SYS_ADMIN holds all that was split off from it.
-    let lacks = |name: &str, bit| !has(bit) && (name == "CAP_NET_ADMIN" || !has(CAP_SYS_ADMIN));
-    let lacking = NEEDED.into_iter().filter(|(name, bit)| lacks(name, *bit));
-    lacking.map(|(name, _)| name).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_a_process_may_do_stands_in_its_status() {
-        let all = ["CAP_BPF", "CAP_NET_ADMIN", "CAP_PERFMON"];
-        let with = |effective: &str| missing(&format!("Name:\tx\nCapEff:\t{effective}\n"));
-        assert_eq!(with("000001ffffffffff"), [""; 0]);
-        assert_eq!(with("0000000000000000"), all);
-        assert_eq!(with("000000c000001000"), [""; 0]);
-        assert_eq!(with("0000000000201000"), [""; 0], "CAP_SYS_ADMIN");
-        assert_eq!(with("000000c000000000"), ["CAP_NET_ADMIN"]);
-        assert_eq!(with("no number"), all);
-        assert_eq!(missing(""), all);
     }
 }

@@ -36,7 +36,7 @@ impl Capacity {
 ///
 /// A row is in use while a published service names it; a part of the ring pool while a row in use
 /// points to it. What goes out of use is retired: a packet may still be looking at it. It is not
-/// written again before [`Self::release`].
+/// written again before [`Self::release`] was called twice.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Tables {
     pub(super) capacity: Capacity,
@@ -46,7 +46,8 @@ pub struct Tables {
     pub(super) rows: Vec<Descriptor>,
     pub(super) slots: Vec<u16>,
     pub(super) targets: BTreeMap<u16, Target>,
-    pub(super) retired: Retired,
+    /// Since the last release, and between that and the one before.
+    pub(super) retired: [Retired; 2],
 }
 
 /// What a packet may still be looking at.
@@ -67,7 +68,7 @@ impl Tables {
             rows: vec![Descriptor::NO_ANSWER; capacity.rows as usize],
             slots: vec![0; capacity.ring_slots as usize],
             targets: BTreeMap::new(),
-            retired: Retired::default(),
+            retired: Default::default(),
         }
     }
 
@@ -133,15 +134,11 @@ impl Tables {
         }
     }
 
-    /// Makes everything retired free: to be called once no packet can look at it any more, which is
-    /// a moment after the last change; packets take microseconds.
+    /// Makes free what was retired before the last call. To be called every turn: what was retired
+    /// rests for at least one, and packets take microseconds.
     pub fn release(&mut self) {
-        self.retired = Retired::default();
-    }
-
-    /// Whether something waits for [`Self::release`].
-    pub fn has_retired(&self) -> bool {
-        self.retired != Retired::default()
+        let [recent, rested] = &mut self.retired;
+        *rested = std::mem::take(recent);
     }
 
     /// The ring that a row points to. One that is not in the pool, which only a foreign hand can have
@@ -167,10 +164,23 @@ impl Tables {
         self.rows_in_use().into_iter().map(|row| self.row(row))
     }
 
+    /// The rows that packets may still be looking at, without a service.
+    pub(super) fn retired_rows(&self) -> BTreeSet<u32> {
+        let rows = self.retired.iter().flat_map(|retired| &retired.rows);
+        rows.copied().collect()
+    }
+
+    /// The rings that packets may still be looking at, without a row.
+    pub(super) fn retired_rings(&self) -> impl Iterator<Item = Descriptor> {
+        self.retired
+            .iter()
+            .flat_map(|retired| retired.rings.iter().copied())
+    }
+
     /// Every target id in a slot that a packet may be looking at.
     pub(super) fn visible_targets(&self) -> BTreeSet<u16> {
         self.rings_in_use()
-            .chain(self.retired.rings.iter().copied())
+            .chain(self.retired_rings())
             .flat_map(|ring| &self.slots[Extent::of(ring).slots()])
             .copied()
             .collect()
@@ -182,14 +192,14 @@ impl Tables {
 
     fn leave(&mut self, row: u32) {
         if !self.in_use(row) {
-            self.retired.rows.insert(row);
+            self.retired[0].rows.insert(row);
             self.retire(self.row(row));
         }
     }
 
     fn retire(&mut self, ring: Descriptor) {
         if ring != Descriptor::NO_ANSWER {
-            self.retired.rings.push(ring);
+            self.retired[0].rings.push(ring);
         }
     }
 }

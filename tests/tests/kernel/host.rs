@@ -149,10 +149,13 @@ pub(crate) fn image(backends: &[u8]) -> Image {
 
 /// Does to the maps and to their mirror what it takes to show `image`.
 pub(crate) fn show(kernel: &mut Kernel, tables: &mut Tables, image: &Image) {
-    for change in diff(tables, image).unwrap() {
-        kernel.execute(&change).unwrap();
-        tables.apply(&change);
+    let plan = diff(tables, image).unwrap();
+    assert!(!plan.later);
+    for change in &plan.changes {
+        kernel.execute(change).unwrap();
+        tables.apply(change);
     }
+    tables.release();
     tables.release();
 }
 

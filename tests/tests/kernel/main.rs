@@ -1,7 +1,9 @@
 //! The real kernel: load, pin, attach, adopt, detach. Needs root.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod attachment;
 mod contents;
 mod host;
+mod lock;
 mod pins;
 mod start;

@@ -126,6 +126,40 @@ fn detach_removes_everything_even_under_a_running_daemon() {
 }
 
 #[test]
+fn detach_removes_only_what_waggle_has_made() {
+    let host = Host::new();
+    let edge = host.edge();
+    drop(start(&edge));
+    let theirs = edge.pin_dir.join("maps/theirs");
+    let map = Array::<_, u32>::create(1, 0).unwrap();
+    map.pin(&theirs).unwrap();
+    let line = detach(&edge.pin_dir).unwrap_err().to_string();
+    assert!(
+        line.contains("maps, which holds") && line.contains(": theirs;"),
+        "{line}"
+    );
+    assert_eq!(program_on("edge0"), None);
+    assert_eq!(map_ids(&edge).into_keys().collect::<Vec<_>>(), ["theirs"]);
+
+    fs::remove_file(theirs).unwrap();
+    assert_eq!(detach(&edge.pin_dir).unwrap(), Detached::default());
+    assert!(!edge.pin_dir.exists());
+}
+
+#[test]
+fn a_pin_that_can_not_be_removed_is_named() {
+    let host = Host::new();
+    let edge = host.edge();
+    let in_the_way = edge.pin_dir.join("maps/PORTS");
+    fs::create_dir_all(&in_the_way).unwrap();
+    let line = detach(&edge.pin_dir).unwrap_err().to_string();
+    assert!(
+        line.starts_with(&format!("{}: ", in_the_way.display())),
+        "{line}"
+    );
+}
+
+#[test]
 fn detach_keeps_its_hands_off_other_file_systems() {
     let host = Host::new();
     let dir = host.dir.path().join("precious");

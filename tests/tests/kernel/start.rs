@@ -2,12 +2,13 @@ use std::{env, fs, os::unix::process::CommandExt as _, process::Command};
 
 use lb_common::Control;
 use lb_userspace::{
-    dataplane::{Kernel, Mode, StartError, Tables},
+    dataplane::{Kernel, Mode, Tables, check_host},
     model::{Edge, XdpMode},
 };
+use nix::sched::{CloneFlags, unshare};
 
 use crate::host::{
-    Host, array, edge_in, image, key, link_id, map_ids, program_on, refusal, run, show, start,
+    Host, array, image, key, link_id, map_ids, program_on, refusal, run, show, start,
 };
 
 #[test]
@@ -120,7 +121,6 @@ fn where_native_xdp_is_missing_the_mend_is_named_and_auto_falls_back() {
         warning.contains("generic") && warning.contains("lo takes no native"),
         "{warning}"
     );
-    drop(started.lock);
 
     edge.xdp_mode = XdpMode::Native;
     let line = refusal(&edge);
@@ -128,6 +128,11 @@ fn where_native_xdp_is_missing_the_mend_is_named_and_auto_falls_back() {
     edge.xdp_mode = XdpMode::Auto;
     let again = start(&edge);
     assert_eq!((again.adopted, again.mode), (true, Mode::Generic));
+    let warning = again.warning.unwrap();
+    assert!(warning.contains("`waggle detach`"), "{warning}");
+
+    edge.xdp_mode = XdpMode::Generic;
+    assert_eq!(start(&edge).warning, None, "as asked");
 }
 
 #[test]
@@ -166,18 +171,41 @@ fn a_foreign_program_is_not_replaced() {
 }
 
 #[test]
-fn a_second_daemon_is_refused() {
+fn a_take_over_that_fails_changes_nothing() {
     let host = Host::new();
     let edge = host.edge();
-    let first = start(&edge);
+    drop(start(&edge));
+    let program = program_on("edge0");
+    let before = array::<Control>(&edge, "CONTROL").get(&0, 0).unwrap();
+    let in_the_way = edge.pin_dir.join("program_next");
+    fs::create_dir(&in_the_way).unwrap();
+    assert!(Kernel::start(&edge, key(2)).is_err());
+    assert_eq!(program_on("edge0"), program);
+    let after = array::<Control>(&edge, "CONTROL").get(&0, 0).unwrap();
+    assert_eq!(after, before);
+
+    fs::remove_dir(in_the_way).unwrap();
+    assert!(Kernel::start(&edge, key(2)).is_ok());
+    assert_ne!(program_on("edge0"), program);
+}
+
+#[test]
+fn a_link_that_can_not_be_judged_is_kept() {
+    let host = Host::new();
+    let edge = host.edge();
+    drop(start(&edge));
+    // Only this thread sees no open descriptors.
+    unshare(CloneFlags::CLONE_NEWNS).unwrap();
+    run("mount --make-rprivate /");
+    let fdinfo = format!("/proc/{}/fdinfo", std::process::id());
+    run(&format!("mount -t tmpfs none {fdinfo}"));
     let line = refusal(&edge);
-    let pid = std::process::id();
-    assert_eq!(
-        line,
-        format!("another waggle daemon runs edge `fra-1` (pid {pid})")
-    );
-    drop(first);
-    start(&edge);
+    let link = edge.pin_dir.join("link");
+    assert!(line.contains(&link.display().to_string()), "{line}");
+    assert!(line.contains("`waggle detach`"), "{line}");
+    assert!(link.exists() && program_on("edge0").is_some());
+    run(&format!("umount {fdinfo}"));
+    assert!(start(&edge).adopted);
 }
 
 #[test]
@@ -202,24 +230,10 @@ fn the_environment_is_checked_in_plain_words() {
 }
 
 #[test]
-fn an_unreachable_state_directory_is_an_error_and_no_panic() {
-    let host = Host::new();
-    fs::write(host.dir.path().join("state"), "a file").unwrap();
-    let line = refusal(&host.edge());
-    assert!(line.contains("lock ") && line.contains("state"), "{line}");
-    assert!(matches!(
-        Kernel::start(&host.edge(), key(1)),
-        Err(StartError::Lock(_))
-    ));
-    assert!(Kernel::open(&host.edge().pin_dir).is_err());
-}
-
-#[test]
 fn without_privileges_the_capabilities_are_named() {
     const CHILD: &str = "WAGGLE_TEST_UNPRIVILEGED";
     if env::var_os(CHILD).is_some() {
-        let dir = tempfile::tempdir().unwrap();
-        println!("{}", refusal(&edge_in(dir.path())));
+        println!("{}", check_host().unwrap_err());
         return;
     }
     // The directory of the test binary may be closed to others.
@@ -234,6 +248,7 @@ fn without_privileges_the_capabilities_are_named() {
         "--nocapture",
         "start::without_privileges_the_capabilities_are_named",
     ]);
+    assert!(check_host().is_ok());
     let output = command.env(CHILD, "1").uid(65534).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(

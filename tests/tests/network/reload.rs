@@ -248,7 +248,7 @@ fn the_smallest_ring_pool_is_enough_to_leave_and_return_and_what_does_not_fit_ch
         "{said:?}"
     );
     assert!(
-        said.stderr.contains("edge.ring_slots") && said.stderr.contains("65536"),
+        said.stderr.contains("edge.ring_slots") && said.stderr.contains("49152"),
         "{said:?}"
     );
     assert_eq!(status(&daemon)["groups"].as_array().unwrap().len(), 1);
@@ -290,7 +290,7 @@ fn case_63_a_reload_of_a_thousand_backends_keeps_what_is_known_and_leaves_nothin
     }
     assert_eq!(group("far"), None);
     let said = reload(&daemon, &with_many(4_094));
-    let refused = "have 4096 members; use at most 4095";
+    let refused = "there are 4096 members of groups that services use; use at most 4095";
     assert!(said.stderr.contains(refused), "{}", said.stderr);
 }
 

@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use lb_common::{CHUNK, Descriptor};
 
-use super::{DoesNotFit, Scope};
+use super::{DoesNotFit, Scope, rounds};
 use crate::{
     dataplane::{
         Change, Tables,
@@ -19,6 +19,8 @@ pub(super) struct Plan<'a> {
     pub(super) write: Vec<Change>,
     /// Rows to point to them.
     pub(super) point: Vec<Change>,
+    /// Groups whose new rings have no room yet, but will have once the others have moved.
+    pub(super) put_off: Vec<&'a Name>,
 }
 
 pub(super) fn plan<'a>(
@@ -28,30 +30,82 @@ pub(super) fn plan<'a>(
     ids: &BTreeMap<&TargetKey, u16>,
 ) -> Result<Plan<'a>, DoesNotFit> {
     let rows = rows(tables, scope)?;
-    let in_use = tables.rows_in_use();
-    let mut pool = Pool::new(standing(tables).chain(retiring(tables)));
-    let mut lengths = Vec::new();
+    let size = tables.slots.len();
+    let seen = tables.rings_in_use().chain(tables.retired_rings());
+    let mut pool = Pool::new(size, seen.map(Extent::of));
     let mut write = Vec::new();
     let mut point = Vec::new();
-    for (group, &row) in &rows {
-        let mut slots = slots(image.rings.get(*group), ids);
-        if in_use.contains(&row) && tables.ring(row) == slots {
-            continue;
-        }
+    let mut placed = Vec::new();
+    let mut waiting = Vec::new();
+    let changed = changed(tables, image, &rows, ids);
+    let groups = changed.iter().map(|ring| ring.group).collect();
+    for New { group, row, slots } in changed {
+        let length = slots.len();
         let mut descriptor = Descriptor::NO_ANSWER;
-        if !slots.is_empty() {
-            lengths.push(slots.len());
-            let offset = pool.take(slots.len()).slots().start as u32;
-            descriptor = Descriptor::new(offset, slots.len() as u32);
-            slots.resize(slots.len().next_multiple_of(CHUNK), 0);
-            write.push(Change::WriteSlots { offset, slots });
+        if length > 0 {
+            let Some(extent) = pool.take(length) else {
+                waiting.push((group, length));
+                continue;
+            };
+            placed.push(extent);
+            let offset = extent.slots().start as u32;
+            descriptor = Descriptor::new(offset, length as u32);
+            write.push(Change::WriteSlots {
+                offset,
+                slots: filled_up(slots),
+            });
         }
         point.push(Change::PointRow { row, descriptor });
     }
-    if pool.size() > tables.slots.len() {
-        return Err(too_long(tables, &lengths, pool.size()));
-    }
-    Ok(Plan { rows, write, point })
+    let put_off = waiting.iter().map(|(group, _)| *group).collect();
+    let standing = rounds::standing(tables, scope, &rows, &groups);
+    rounds::play(size, &standing, placed, waiting)?;
+    Ok(Plan {
+        rows,
+        write,
+        point,
+        put_off,
+    })
+}
+
+/// A ring that is not in the pool as it should be.
+struct New<'a> {
+    group: &'a Name,
+    row: u32,
+    slots: Vec<u16>,
+}
+
+/// The rings to be written; first those that a target leaves.
+fn changed<'a>(
+    tables: &Tables,
+    image: &Image,
+    rows: &BTreeMap<&'a Name, u32>,
+    ids: &BTreeMap<&TargetKey, u16>,
+) -> Vec<New<'a>> {
+    let in_use = tables.rows_in_use();
+    let old = |row| match in_use.contains(&row) {
+        true => Some(tables.ring(row)),
+        false => None,
+    };
+    let all = rows.iter().map(|(group, row)| New {
+        group,
+        row: *row,
+        slots: slots(image.rings.get(*group), ids),
+    });
+    let mut changed: Vec<_> = all
+        .filter(|ring| old(ring.row) != Some(&ring.slots))
+        .collect();
+    changed.sort_by_cached_key(|ring| {
+        let stays: BTreeSet<u16> = ring.slots.iter().copied().collect();
+        let old = old(ring.row).unwrap_or_default();
+        old.iter().all(|id| stays.contains(id))
+    });
+    changed
+}
+
+fn filled_up(mut slots: Vec<u16>) -> Vec<u16> {
+    slots.resize(slots.len().next_multiple_of(CHUNK), 0);
+    slots
 }
 
 /// A group keeps the row that its services have; others get one that no packet looks at.
@@ -66,7 +120,7 @@ fn rows<'a>(tables: &Tables, scope: &Scope<'a>) -> Result<BTreeMap<&'a Name, u32
         .filter(|(_, row)| *row < tables.capacity.rows)
         .collect();
     let in_use = tables.rows_in_use();
-    let retired = &tables.retired.rows;
+    let retired = tables.retired_rows();
     let mut free =
         (0..tables.capacity.rows).filter(|row| !in_use.contains(row) && !retired.contains(row));
     let groups: BTreeSet<&Name> = scope.services.values().copied().collect();
@@ -99,48 +153,15 @@ fn slots(ring: Option<&Ring>, ids: &BTreeMap<&TargetKey, u16>) -> Vec<u16> {
         .collect()
 }
 
-fn standing(tables: &Tables) -> impl Iterator<Item = Extent> {
-    tables.rings_in_use().map(Extent::of)
-}
-
-fn retiring(tables: &Tables) -> impl Iterator<Item = Extent> {
-    tables.retired.rings.iter().copied().map(Extent::of)
-}
-
-const SOON: &str = "a second after the last change";
-
 fn too_many(tables: &Tables, needed: usize) -> DoesNotFit {
     let size = tables.rows.len();
     if needed <= size {
-        let needed = needed + tables.retired.rows.len();
-        let (map, when) = ("RINGS", SOON);
         return DoesNotFit::NotYet {
-            map,
-            needed,
+            map: "RINGS",
+            needed: needed + tables.retired_rows().len(),
             size,
-            when,
+            when: "a second after the last change",
         };
     }
     DoesNotFit::Rows { needed, size }
-}
-
-fn too_long(tables: &Tables, lengths: &[usize], needed: usize) -> DoesNotFit {
-    let size = tables.slots.len();
-    let mut pool = Pool::new(standing(tables));
-    for length in lengths {
-        pool.take(*length);
-    }
-    if pool.size() <= size {
-        let (map, when) = ("SLOTS", SOON);
-        return DoesNotFit::NotYet {
-            map,
-            needed,
-            size,
-            when,
-        };
-    }
-    DoesNotFit::RingSlots {
-        needed: pool.size(),
-        size,
-    }
 }

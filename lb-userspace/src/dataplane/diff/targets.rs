@@ -61,7 +61,7 @@ pub(super) fn plan<'a>(
 /// `named` holds the ids that stand in live flow entries. An id that a packet may still find in a ring
 /// is not freed either: it could become a flow's a moment later.
 pub fn collect(tables: &Tables, image: &Image, named: &BTreeSet<u16>) -> Vec<Change> {
-    let scope = Scope::new(tables, image);
+    let scope = Scope::new(tables, image, &image.held.iter().collect());
     let visible = tables.visible_targets();
     tables
         .targets()
