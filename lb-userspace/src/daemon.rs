@@ -6,6 +6,7 @@ mod start;
 mod state;
 
 use std::{
+    mem,
     net::IpAddr,
     path::{Path, PathBuf},
     time::{Duration, Instant},
@@ -24,7 +25,7 @@ use self::state::StateFile;
 use crate::{
     config,
     control::{Question, Reloaded},
-    dataplane::{Change, Kernel, Lock, Mode, Tables, collect, diff},
+    dataplane::{Attachment, Change, Kernel, Lock, Mode, Tables, collect, diff},
     engine::{Effect, Engine, Event},
     neighbour::{Neighbours, Way},
     probe::{Sample, Scheduler, StreamKey},
@@ -34,6 +35,10 @@ use crate::{
 /// Between two heartbeats. What was retired from the tables rests for at least as long before it is
 /// used again, far longer than a packet is under way in the program.
 const TURN: Duration = Duration::from_secs(1);
+
+/// Most news of one kind that are looked at together: what follows from many that come at once is
+/// worked out once.
+const AT_ONCE: usize = 1024;
 
 /// Turns from one search for target ids that no flow names any more to the next, and from one
 /// writing of what probes found.
@@ -63,6 +68,9 @@ struct Daemon {
     engine: Engine,
     kernel: Kernel,
     mode: Mode,
+    attachment: Attachment,
+    /// Whether the program was on the interface when that was last looked at.
+    attached: bool,
     tables: Tables,
     /// An image that is not whole in the kernel yet, and why.
     pending: Option<(Image, String)>,
@@ -92,10 +100,15 @@ impl Daemon {
     async fn serve(&mut self, inputs: &mut Inputs) {
         let mut turn = interval(TURN);
         turn.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let (mut samples, mut ways) = (Vec::new(), Vec::new());
         loop {
             tokio::select! {
-                Some((key, sample)) = inputs.samples.recv() => self.event(Event::Sample(key, sample)),
-                Some((address, way)) = inputs.ways.recv() => self.event(Event::Way(address, way)),
+                1.. = inputs.samples.recv_many(&mut samples, AT_ONCE) => {
+                    self.event(Event::Samples(mem::take(&mut samples)));
+                }
+                1.. = inputs.ways.recv_many(&mut ways, AT_ONCE) => {
+                    self.event(Event::Ways(mem::take(&mut ways)));
+                }
                 Some(question) = inputs.questions.recv() => self.answer(question),
                 _ = turn.tick() => self.turn(),
                 _ = inputs.hangup.recv() => match self.reload(None) {
@@ -121,6 +134,7 @@ impl Daemon {
     fn turn(&mut self) {
         self.kernel.heartbeat(nanoseconds(monotonic()));
         self.tables.release();
+        self.look_at_the_interface();
         self.turns = self.turns.wrapping_add(1);
         let now_and_then = self.turns.is_multiple_of(NOW_AND_THEN);
         if now_and_then || self.pending.is_some() {
@@ -133,6 +147,19 @@ impl Daemon {
             self.save();
         }
         self.event(Event::Tick);
+    }
+
+    /// Sees that the program was detached, or that the interface is another one now.
+    fn look_at_the_interface(&mut self) {
+        // A kernel that does not tell says nothing new.
+        let stands = self.attachment.stands().unwrap_or(self.attached);
+        if self.attached && !stands {
+            tracing::error!(
+                "The packet program is no longer on the interface, and nothing is steered; start \
+                 the daemon anew to attach it.",
+            );
+        }
+        self.attached = stands;
     }
 
     /// Gives back the ids of targets that were removed and that no flow names any more.

@@ -1,4 +1,7 @@
-use std::path::PathBuf;
+use std::{
+    io::{self, Write as _},
+    path::PathBuf,
+};
 
 use clap::Args;
 
@@ -24,7 +27,8 @@ impl Arguments {
         let mut warnings = checked.warnings;
         warnings.extend(config::warnings_of_this_host(&checked.model));
         for warning in &warnings {
-            eprintln!("warning: {warning}");
+            // Where nobody reads them, the rest is said all the same.
+            let _unread = writeln!(io::stderr(), "warning: {warning}");
         }
         let summary = config::summary(&checked.model);
         match self.format {

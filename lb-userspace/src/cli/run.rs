@@ -29,6 +29,8 @@ impl Arguments {
         tracing_subscriber::fmt()
             .with_env_filter(filter)
             .with_writer(std::io::stderr)
+            // It would panic where standard error itself is what can not be written.
+            .log_internal_errors(false)
             .with_ansi(std::io::stderr().is_terminal())
             .with_target(false)
             .init();

@@ -31,12 +31,12 @@ pub enum Event {
     Admin(AdminChange),
     /// A new configuration, checked.
     Reload(Box<Model>),
-    /// A probe ended.
-    Sample(StreamKey, Sample),
+    /// Probes ended.
+    Samples(Vec<(StreamKey, Sample)>),
     /// Time passed.
     Tick,
-    /// The way to a backend changed.
-    Way(IpAddr, Way),
+    /// The ways to backends changed.
+    Ways(Vec<(IpAddr, Way)>),
 }
 
 /// Something that the daemon must do.
@@ -191,13 +191,21 @@ impl Engine {
                 self.admin.forget_unknown(&self.model);
                 effects = self.begin(&kept.found);
             }
-            Event::Sample(key, sample) => {
-                if !self.sample(&key, &sample, &mut effects) {
+            Event::Samples(samples) => {
+                let mut matter = false;
+                for (key, sample) in samples {
+                    matter |= self.sample(&key, &sample, &mut effects);
+                }
+                if !matter {
                     return Ok(effects);
                 }
             }
             Event::Tick => {}
-            Event::Way(address, way) => self.found(address, way, &mut effects),
+            Event::Ways(ways) => {
+                for (address, way) in ways {
+                    self.found(address, way, &mut effects);
+                }
+            }
         }
         self.settle(&mut effects);
         Ok(effects)

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use super::{Effect, Engine, Notice, key};
 use crate::{
+    model::Member,
     neighbour::Way,
     probe::{Failure, Sample, StreamKey},
 };
@@ -44,16 +45,16 @@ impl Engine {
             }
         }
         for group in turned.iter().map(|group| &self.model.groups[group]) {
-            let members = group.members.iter().zip(self.states(group));
-            for (member, state) in members {
-                if self::key(&self.model, group, member).as_ref() == Some(key) {
-                    effects.push(Effect::Tell(Notice::Health {
-                        group: group.name.clone(),
-                        backend: member.backend.clone(),
-                        health: state.health,
-                        why: state.why,
-                    }));
-                }
+            let of_stream =
+                |member: &&Member| self::key(&self.model, group, member).as_ref() == Some(key);
+            for member in group.members.iter().filter(of_stream) {
+                let state = self.state(group, member);
+                effects.push(Effect::Tell(Notice::Health {
+                    group: group.name.clone(),
+                    backend: member.backend.clone(),
+                    health: state.health,
+                    why: state.why,
+                }));
             }
         }
         if !turned.is_empty() {

@@ -248,7 +248,7 @@ fn the_smallest_ring_pool_is_enough_to_leave_and_return_and_what_does_not_fit_ch
         "{said:?}"
     );
     assert!(
-        said.stderr.contains("edge.ring_slots") && said.stderr.contains("65536"),
+        said.stderr.contains("edge.ring_slots") && said.stderr.contains("49152"),
         "{said:?}"
     );
     assert_eq!(status(&daemon)["groups"].as_array().unwrap().len(), 1);

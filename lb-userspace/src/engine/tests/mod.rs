@@ -56,7 +56,7 @@ impl Rig {
             now: Duration::ZERO,
         };
         for host in 1..=3 {
-            rig.event(Event::Way(ip(host), open(host)));
+            rig.event(Event::Ways(vec![(ip(host), open(host))]));
         }
         rig
     }
@@ -67,12 +67,12 @@ impl Rig {
 
     fn good(&mut self, backend: &str, ms: u64) {
         let key = self.key(backend);
-        self.event(Event::Sample(key, Ok(Duration::from_millis(ms))));
+        self.event(Event::Samples(vec![(key, Ok(Duration::from_millis(ms)))]));
     }
 
     fn bad(&mut self, backend: &str) {
         let key = self.key(backend);
-        self.event(Event::Sample(key, Err(Failure::Status(500))));
+        self.event(Event::Samples(vec![(key, Err(Failure::Status(500)))]));
     }
 
     fn key(&self, backend: &str) -> StreamKey {

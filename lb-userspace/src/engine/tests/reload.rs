@@ -167,6 +167,6 @@ fn a_late_sample_of_a_stream_that_is_gone_is_ignored() {
     let key = rig.key("b");
     let without = BASE.replace(", { backend = \"b\", weight = 7 }", "");
     rig.event(Event::Reload(Box::new(parse(&without))));
-    rig.event(Event::Sample(key, Err(Failure::Status(500))));
+    rig.event(Event::Samples(vec![(key, Err(Failure::Status(500)))]));
     assert_eq!(rig.shares(), "a 1");
 }
