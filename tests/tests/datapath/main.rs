@@ -8,5 +8,6 @@ mod flows;
 mod inserts;
 mod log;
 mod packet;
+mod races;
 mod stale;
 mod verdicts;
