@@ -82,7 +82,7 @@ fn case_73_a_stale_entry_with_a_wrong_mac_address_is_mended_under_traffic() {
     assert!(tally.errors.is_empty(), "{:?}", tally.errors);
     wait_until(DEADLINE, "the right address again", || {
         let log = daemon.log();
-        let ways = |line: &&str| line.contains("The way to a backend. backend=backend-2");
+        let ways = |line: &&str| line.contains("Packets reach a backend. backend=backend-2");
         let last = log.lines().rfind(ways);
         last.is_some_and(|line| line.contains("by 02:00:00:00:00:66"))
     });
