@@ -6,7 +6,8 @@ use crate::abi::abi;
 pub const WAYS: usize = 8;
 
 /// A tick is 2^26 ns of CLOCK_MONOTONIC, about 67 ms: 32 bits of ticks wrap after nine years of
-/// uptime.
+/// uptime. Ages are signed, so an entry that nothing has touched for half of that looks as if it
+/// came from the future, and is live again.
 pub const TICK_SHIFT: u32 = 26;
 
 /// The tick of a reading of CLOCK_MONOTONIC in nanoseconds.
@@ -27,7 +28,8 @@ impl FlowState {
     pub const OPENING: Self = Self(0);
     /// TCP: the client has sent more than a SYN.
     pub const ESTABLISHED: Self = Self(1);
-    /// TCP: a FIN or a reset was seen.
+    /// TCP: a FIN or a reset was seen. Only a SYN ends this, since ACKs follow a FIN. A forged reset
+    /// does no more than leave a connection the idle time of this state.
     pub const CLOSING: Self = Self(2);
     /// UDP.
     pub const DATAGRAM: Self = Self(3);
@@ -38,9 +40,11 @@ pub type IdleTicks = [u32; FlowState::COUNT];
 
 /// The idle times in use.
 ///
-/// RFC 5382 (REQ-5) wants two hours and four minutes for established connections, RFC 4787 (REQ-5)
-/// two minutes for UDP. A minute outlasts the pauses between a client's SYNs and the TIME-WAIT of
-/// Linux; a flow whose entry has ended goes where the ring says, most often the same way.
+/// RFC 5382 (REQ-5) wants two hours and four minutes for established connections and four minutes
+/// while one opens or closes, RFC 4787 (REQ-5) two minutes for UDP. They speak of translators, where
+/// a connection ends with its entry; here it goes on where the ring says, most often the same way.
+/// So those that open or close have a minute, which outlasts the pauses between a client's SYNs and
+/// the TIME-WAIT of Linux: in four, connections that have ended would take four times the room.
 pub const IDLE_TICKS: IdleTicks = {
     let mut ticks = [0; FlowState::COUNT];
     ticks[FlowState::OPENING.0 as usize] = seconds(60);

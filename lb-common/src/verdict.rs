@@ -82,3 +82,51 @@ pub struct Counter {
 }
 
 abi! { Counter = 16 align 8 }
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// A label becomes a part of names in metrics, and a meaning a line of a table.
+    fn check(names: impl Iterator<Item = (&'static str, &'static str)>) {
+        let mut seen = BTreeSet::new();
+        for (label, meaning) in names {
+            assert!(seen.insert(label), "{label} twice");
+            for word in label.split('_') {
+                assert!(!word.is_empty(), "{label}");
+                assert!(word.bytes().all(|b| b.is_ascii_lowercase()), "{label}");
+            }
+            let sentence = meaning.strip_suffix('.').unwrap_or_default();
+            assert!(
+                sentence.starts_with(|c: char| c.is_ascii_uppercase()),
+                "{meaning}"
+            );
+            assert!(!sentence.contains(['.', '\n', '|']), "{meaning}");
+        }
+    }
+
+    #[test]
+    fn every_verdict_has_a_label_of_its_own_and_one_sentence() {
+        check(VERDICTS.iter().map(|v| (v.label(), v.meaning())));
+    }
+
+    #[test]
+    fn every_flow_event_has_a_label_of_its_own_and_one_sentence() {
+        check(FLOW_EVENTS.iter().map(|e| (e.label(), e.meaning())));
+    }
+
+    #[test]
+    fn numbers_are_places_in_the_lists() {
+        assert!(VERDICTS.iter().enumerate().all(|(i, v)| *v as usize == i));
+        assert!(
+            FLOW_EVENTS
+                .iter()
+                .enumerate()
+                .all(|(i, e)| *e as usize == i)
+        );
+    }
+}

@@ -25,7 +25,7 @@ use self::state::StateFile;
 use crate::{
     config,
     control::{Question, Reloaded},
-    dataplane::{Change, Kernel, Lock, Mode, Tables, collect, diff},
+    dataplane::{Attachment, Change, Kernel, Lock, Mode, Tables, collect, diff},
     engine::{Effect, Engine, Event},
     neighbour::{Neighbours, Way},
     probe::{Sample, Scheduler, StreamKey},
@@ -68,6 +68,9 @@ struct Daemon {
     engine: Engine,
     kernel: Kernel,
     mode: Mode,
+    attachment: Attachment,
+    /// Whether the program was on the interface when that was last looked at.
+    attached: bool,
     tables: Tables,
     /// An image that is not whole in the kernel yet, and why.
     pending: Option<(Image, String)>,
@@ -131,6 +134,7 @@ impl Daemon {
     fn turn(&mut self) {
         self.kernel.heartbeat(nanoseconds(monotonic()));
         self.tables.release();
+        self.look_at_the_interface();
         self.turns = self.turns.wrapping_add(1);
         let now_and_then = self.turns.is_multiple_of(NOW_AND_THEN);
         if now_and_then || self.pending.is_some() {
@@ -143,6 +147,19 @@ impl Daemon {
             self.save();
         }
         self.event(Event::Tick);
+    }
+
+    /// Sees that the program was detached, or that the interface is another one now.
+    fn look_at_the_interface(&mut self) {
+        // A kernel that does not tell says nothing new.
+        let stands = self.attachment.stands().unwrap_or(self.attached);
+        if self.attached && !stands {
+            tracing::error!(
+                "The packet program is no longer on the interface, and nothing is steered; start \
+                 the daemon anew to attach it.",
+            );
+        }
+        self.attached = stands;
     }
 
     /// Gives back the ids of targets that were removed and that no flow names any more.

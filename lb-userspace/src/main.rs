@@ -20,6 +20,7 @@ fn main() -> ExitCode {
 }
 
 fn fail(error: &anyhow::Error) -> ExitCode {
+    // Where nobody reads it, the exit status says enough.
     let _unread = writeln!(io::stderr(), "waggle: {error:#}");
     ExitCode::FAILURE
 }

@@ -1,7 +1,8 @@
 //! Reads and writes elements of the maps.
 //!
-//! The daemon and the other CPUs write while this program reads, so an element is copied out word
-//! by word with volatile accesses, and nothing here hands out a reference to what others write.
+//! The daemon and the other CPUs write while this program reads, so what they change in place is
+//! copied out word by word with volatile accesses. Keys and services are read as they are: `keys`
+//! and `service` say what may happen then.
 
 use core::{mem, ptr};
 
@@ -25,8 +26,9 @@ pub(super) struct Keys {
 #[inline(always)]
 pub(super) fn keys() -> Option<Keys> {
     let control = maps::CONTROL.get_ptr(0)?;
-    // SAFETY: the keys are written before the program runs and never again, unlike what stands
-    // beside them.
+    // SAFETY: an element of an array is never freed. The flow keys are drawn before the program runs
+    // and never change. The ring key changes when a daemon takes over with another one: a packet may
+    // then meet words of both, and a new flow go by a slot of neither, to some target of its group.
     unsafe {
         Some(Keys {
             ring: &(*control).ring_key,
@@ -159,7 +161,8 @@ impl Ways {
         unsafe { ptr::write_volatile(&raw mut (*self.way(way)).life, life) }
     }
 
-    /// Puts an entry into a way: its life first, lest its name meets a life that is over.
+    /// Puts an entry into a way: its life first, lest its name meets a life that is over. Not every
+    /// CPU keeps the order (arm64 does not); then a packet may miss the entry once.
     #[inline(always)]
     pub(super) fn set(self, way: usize, entry: Entry) {
         self.set_life(way, entry.life);

@@ -27,7 +27,7 @@ impl Arguments {
         let mut warnings = checked.warnings;
         warnings.extend(config::warnings_of_this_host(&checked.model));
         for warning in &warnings {
-            // Where nobody reads it, the rest is said all the same.
+            // Where nobody reads them, the rest is said all the same.
             let _unread = writeln!(io::stderr(), "warning: {warning}");
         }
         let summary = config::summary(&checked.model);

@@ -67,7 +67,7 @@ fn bind(path: &Path) -> anyhow::Result<UnixListener> {
     match fs::symlink_metadata(path) {
         Ok(there) if there.file_type().is_socket() => {
             if std::os::unix::net::UnixStream::connect(path).is_ok() {
-                bail!("another daemon answers there; set another edge.control");
+                bail!("another daemon listens there; give each edge its own edge.control");
             }
             fs::remove_file(path)?;
         }

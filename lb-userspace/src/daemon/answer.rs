@@ -126,7 +126,7 @@ impl Daemon {
             edge: EdgeView {
                 name: edge.name.clone(),
                 interface: edge.interface.clone(),
-                attached: true,
+                attached: self.attached,
                 xdp_mode: self.mode.to_string(),
                 pid: std::process::id(),
                 uptime_s: self.started.elapsed().as_secs(),

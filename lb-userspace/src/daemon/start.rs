@@ -41,9 +41,9 @@ impl Daemon {
         let (sample_sender, samples) = mpsc::channel(1024);
         let (question_sender, questions) = mpsc::channel(64);
         let neighbours = Neighbours::start(&edge.interface, way_sender).await?;
-        let mut attached = Kernel::start(edge, ring_key(&edge.ring_key))?;
         let (state, saved) = StateFile::open(&edge.state_dir)?;
         control::serve(&edge.control, question_sender)?;
+        let mut attached = Kernel::start(edge, ring_key(&edge.ring_key))?;
         report(edge, &mut attached)?;
         let tables = attached.kernel.read_tables()?;
         let scheduler = Scheduler::new(edge.name.clone(), sample_sender);
@@ -56,6 +56,8 @@ impl Daemon {
             engine,
             kernel: attached.kernel,
             mode: attached.mode,
+            attachment: attached.attachment,
+            attached: true,
             tables,
             pending: None,
             scheduler,

@@ -39,7 +39,7 @@ impl StateFile {
             Ok(bytes) => read(&bytes, seconds()).or_else(|error| {
                 let aside = path.with_extension("json.bad");
                 tracing::error!(
-                    "{} is not understood ({error}); it is kept as {}, and no drain in it is in force",
+                    "{} is not understood ({error}); it is kept as {}, drains in it are not in force",
                     path.display(),
                     aside.display(),
                 );

@@ -24,15 +24,19 @@ impl Engine {
                 group: group.name.clone(),
             };
             image.services.insert(service.key(), spec);
-            if self.undecided(group) {
+            if decisions.contains_key(&group.name) || image.held.contains(&group.name) {
+                continue;
+            }
+            let states = self.states(group);
+            if self.undecided(group, &states) {
                 image.held.insert(group.name.clone());
-            } else if !decisions.contains_key(&group.name) {
-                let decision = self.decide(group);
+            } else {
+                let decision = decide(&self.with_overrides(group), &states);
                 let shares = shares(group, &self.model.backends, &decision);
                 image
                     .rings
                     .insert(group.name.clone(), self.ring(&group.name, &shares));
-                self.place(group, &decision, &mut image);
+                self.place(group, &states, &decision, &mut image);
                 decisions.insert(group.name.clone(), (decision, shares));
             }
         }
@@ -53,11 +57,6 @@ impl Engine {
             }
             _ => ring(group, shares),
         }
-    }
-
-    /// The decision for a group as things are.
-    pub(super) fn decide(&self, group: &Group) -> Decision {
-        decide(&self.with_overrides(group), &self.states(group))
     }
 
     /// The group with the operator's weights and switches in place of the file's.
@@ -93,8 +92,7 @@ impl Engine {
     /// Whether a group must wait for its first verdicts: the all-down rule speaks of decided groups
     /// only. A group that has been decided goes on as long as one member is up; one that serves from
     /// an earlier daemon's tables waits beyond the grace, since what it has is better than a guess.
-    pub(super) fn undecided(&self, group: &Group) -> bool {
-        let states = self.states(group);
+    pub(super) fn undecided(&self, group: &Group, states: &[MemberState]) -> bool {
         let takes_part = |state: &MemberState| state.admin != Admin::Disable;
         let course = self.courses.get(&group.name).cloned().unwrap_or_default();
         let waited = self.now.saturating_sub(course.since);
@@ -110,7 +108,7 @@ impl Engine {
         let mut members = group
             .members
             .iter()
-            .zip(&states)
+            .zip(states)
             .filter(|(_, it)| takes_part(it));
         if waited >= self.model.edge.startup_grace && !course.stands {
             // Without its way a member is no member, and that is known in a moment.
@@ -165,8 +163,8 @@ impl Engine {
     }
 
     /// Puts a group's targets into the image.
-    fn place(&self, group: &Group, decision: &Decision, image: &mut Image) {
-        for (index, (member, state)) in group.members.iter().zip(self.states(group)).enumerate() {
+    fn place(&self, group: &Group, states: &[MemberState], decision: &Decision, image: &mut Image) {
+        for (index, (member, state)) in group.members.iter().zip(states).enumerate() {
             let takes_new = decision.shares.contains_key(&index);
             let gone = state.health == Health::Down || state.admin == Admin::Disable;
             // Running flows are better sent the way that was than nowhere.

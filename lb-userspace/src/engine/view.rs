@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{Engine, Subject, admin::memberships};
 use crate::{
     model::{Admin, Group, Health, Member, Name, NoSuchService},
-    policy::{Explanation, MemberIndex},
+    policy::{Explanation, MemberIndex, decide},
     table::{TargetKey, ring_hash, shares},
 };
 
@@ -119,11 +119,12 @@ impl Engine {
     pub fn explain(&self, service: &str, client: IpAddr) -> Result<Explanation, NoSuchService> {
         let service = self.model.service(service)?;
         let group = &self.model.groups[&service.group];
-        let decision = self.decide(group);
+        let states = self.states(group);
+        let decision = decide(&self.with_overrides(group), &states);
         let shares = shares(group, &self.model.backends, &decision);
         let ring = self.ring(&group.name, &shares);
         Ok(Explanation {
-            undecided: self.undecided(group),
+            undecided: self.undecided(group, &states),
             ..Explanation::new(&service.name, client, group, &decision, &ring)
         })
     }
@@ -139,7 +140,7 @@ impl Engine {
             };
             let weight = self.admin.weight(&group.name, &member.backend);
             let weight = weight.unwrap_or(member.weight).value();
-            let waits = if self.undecided(group) {
+            let waits = if self.undecided(group, &self.states(group)) {
                 "; in force when the group has its first probe results"
             } else {
                 ""
@@ -162,13 +163,13 @@ impl Engine {
     }
 
     fn group_view(&self, group: &Group) -> GroupView {
-        let decision = self.decide(group);
+        let states = self.states(group);
+        let effective = self.with_overrides(group);
+        let decision = decide(&effective, &states);
         let ring = self
             .image
             .as_ref()
             .and_then(|image| image.rings.get(&group.name));
-        let states = self.states(group);
-        let effective = self.with_overrides(group);
         let member = |index: MemberIndex| {
             let state = &states[index];
             let member = &effective.members[index];
@@ -197,7 +198,7 @@ impl Engine {
         };
         GroupView {
             name: group.name.clone(),
-            undecided: self.undecided(group),
+            undecided: self.undecided(group, &states),
             best_effort: decision.best_effort,
             no_answer: decision.shares.is_empty(),
             ring_hash: ring.map(|ring| format!("{:016x}", ring_hash(ring))),

@@ -1,5 +1,7 @@
 //! The program, loaded but attached nowhere, and its maps.
 
+use std::{fs, path::Path};
+
 use aya::{
     Ebpf, EbpfLoader, Pod, TestRun as _, TestRunOptions,
     maps::{Array, HashMap, MapData, PerCpuArray},
@@ -140,6 +142,15 @@ impl Edge {
         let map = self.ebpf.map_mut(map).unwrap();
         let mut array: Array<&mut MapData, T> = map.try_into().unwrap();
         array.set(index, value, 0).unwrap();
+    }
+
+    /// Pins the maps in a directory on a BPF file system, for others to open.
+    pub fn pin_maps(&self, dir: &Path) {
+        fs::create_dir(dir).unwrap();
+        // The compiler's own maps have dots in their names, and such a pin is not allowed.
+        for (name, map) in self.ebpf.maps().filter(|(name, _)| !name.contains('.')) {
+            map.pin(dir.join(name)).unwrap();
+        }
     }
 
     /// Runs the program once for a frame.

@@ -4,5 +4,6 @@ mod agreement;
 mod flows;
 mod inserts;
 mod log;
+mod races;
 mod stale;
 mod verdicts;

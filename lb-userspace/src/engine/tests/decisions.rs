@@ -80,8 +80,10 @@ fn when_all_are_down_all_enabled_ones_are_used_alike_and_it_is_told() {
 #[test]
 fn a_backend_that_packets_can_not_reach_is_used_by_no_rule() {
     let mut rig = fresh();
-    let refused = Way::Refused("the route leaves by eth1".into());
-    rig.event(Event::Ways(vec![(ip(1), refused)]));
+    rig.event(Event::Ways(vec![(
+        ip(1),
+        Way::Refused("the route leaves by eth1".into()),
+    )]));
     rig.bad("b");
     rig.bad("b");
     assert_eq!(rig.shares(), "b 1");
@@ -103,8 +105,10 @@ fn without_the_ways_to_its_members_a_group_is_not_decided_even_after_the_grace()
 fn running_flows_keep_the_last_way_to_a_backend_that_new_ones_can_not_reach() {
     let mut rig = fresh();
     rig.all_up();
-    let refused = Way::Refused("there is no route to it".into());
-    rig.event(Event::Ways(vec![(ip(1), refused)]));
+    rig.event(Event::Ways(vec![(
+        ip(1),
+        Way::Refused("there is no route to it".into()),
+    )]));
     assert_eq!(rig.shares(), "b 1");
     assert_eq!(rig.target(1).next_hop, Some(Mac([2, 0, 0, 0, 0, 1])));
 }

@@ -22,6 +22,9 @@ use super::cursor;
 #[map]
 static MEASURED: ProgramArray = ProgramArray::with_max_entries(3, 0);
 
+/// MAC address of the edge's interface, as in the tables that the bench fills.
+const STATION: [u8; 6] = [2, 0, 0, 0, 0, 1];
+
 /// The payload of the frames, little-endian: which client is next, and how many there are.
 #[repr(C)]
 struct Clients {
@@ -60,7 +63,7 @@ fn generate(mut context: XdpContext, index: u32) -> u32 {
 /// Puts the next client into a TCP segment over IPv4 without options; `None` if it is too short.
 #[inline(always)]
 fn next_client(cursor: &mut Cursor<'_>) -> Option<()> {
-    cursor.take::<Ethernet>()?;
+    let ethernet = cursor.take::<Ethernet>()?;
     let ip = cursor.take::<Ipv4Hdr>()?;
     let tcp = cursor.take::<TcpHdr>()?;
     let clients = cursor.take::<Clients>()?;
@@ -68,6 +71,9 @@ fn next_client(cursor: &mut Cursor<'_>) -> Option<()> {
     let next = client.wrapping_add(1);
     let wraps = next >= u32::from_le_bytes(clients.count);
     clients.next = if wraps { 0 } else { next }.to_le_bytes();
+    // What the program before has changed.
+    ethernet.destination = STATION;
+    ip.ttl = 64;
     ip.src_addr = scattered(client).to_be_bytes();
     tcp.source = (client as u16).to_be_bytes();
     Some(())
