@@ -34,7 +34,7 @@ const FOREIGN: u16 = 9;
 
 /// A target in one of its two shapes, whose MAC addresses have no byte in common but the last.
 fn target(id: u16, shape: u32) -> Target {
-    let backend = u8::try_from(id).unwrap();
+    let backend = u8::try_from(id).expect("ids are small");
     let target = edge::target(backend);
     match shape % 2 {
         0 => target,
@@ -107,10 +107,10 @@ struct Writer {
 
 impl Writer {
     fn open(pins: &Path) -> Self {
-        let flows = MapData::from_pin(pins.join("maps/FLOWS")).unwrap();
+        let flows = MapData::from_pin(pins.join("maps/FLOWS")).expect("the pinned map");
         let mut writer = Self {
-            kernel: Kernel::open(pins).unwrap(),
-            flows: Map::Array(flows).try_into().unwrap(),
+            kernel: Kernel::open(pins).expect("the pinned maps"),
+            flows: Map::Array(flows).try_into().expect("FLOWS is an array"),
             turns: 0,
         };
         writer.turn();
