@@ -141,12 +141,12 @@ impl Writer {
     }
 
     fn execute(&mut self, change: &Change) {
-        self.kernel.execute(change).unwrap();
+        self.kernel.execute(change).expect("the change");
     }
 
     /// Gives the entries of a bucket targets and lives that are not theirs.
     fn disturb(&mut self, bucket: u32) {
-        let Bucket(mut entries) = self.flows.get(&bucket, 0).unwrap();
+        let Bucket(mut entries) = self.flows.get(&bucket, 0).expect("the bucket");
         let now = edge::now();
         let lives = [
             Entry::life(now, FlowState::ESTABLISHED),
@@ -160,6 +160,6 @@ impl Writer {
             entry.name = entry.name & !0xffff | u64::from(targets[i % targets.len()]);
             entry.life = lives[i / targets.len() % lives.len()];
         }
-        self.flows.set(bucket, Bucket(entries), 0).unwrap();
+        self.flows.set(bucket, Bucket(entries), 0).expect("a write");
     }
 }
