@@ -163,3 +163,39 @@ fn what_nobody_reads_is_no_panic() {
         assert_eq!(status.code(), Some(expected), "{arguments:?}");
     }
 }
+
+/// The example of `config/examples/front-door.toml`, with what its comment assumes.
+#[test]
+fn t01_explain_works_offline_with_what_is_assumed() {
+    let directory = tempfile::tempdir().expect("a place for a file");
+    let path = directory.path().join("assumed.toml");
+    let explain = |assumed: &str, more: &[&str]| {
+        std::fs::write(&path, assumed).expect("a place for a file");
+        let example = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../config/examples/front-door.toml"
+        );
+        let assume = path.display().to_string();
+        let fixed = ["explain", "--config", example, "--assume", &assume];
+        let client = ["--service", "web", "--client", "198.51.100.7"];
+        said(&[&fixed[..], &client, more].concat())
+    };
+    let assumed = "[health]\nc = \"down\"\n[latency_ms]\na = 15\nb = 30\nd = 60\n";
+    let (status, text, _) = explain(assumed, &[]);
+    assert_eq!(status, Some(0));
+    assert!(
+        text.contains("a  3/10  30 %") && text.contains("45 ms slower than a"),
+        "{text}"
+    );
+    let (_, json, _) = explain(assumed, &["--format", "json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(json["shares"], serde_json::json!({ "a": 0.3, "b": 0.7 }));
+    assert_eq!(json["stages"][1]["removed"][0]["member"], "c");
+
+    let (status, _, error) = explain("[health]\nz = \"up\"\na = \"ill\"\n", &[]);
+    assert_eq!(status, Some(1));
+    assert!(
+        error.contains("health.z") && error.contains("health.a"),
+        "{error}"
+    );
+}
