@@ -65,7 +65,7 @@ fn an_edge_that_would_share_another_s_pins_or_socket_is_refused() {
     let outcome = run_with(&lab, "", |_| second.clone());
     refused(&outcome, &["another waggle daemon", "edge.pin_dir"]);
     let outcome = run_with(&lab, "", |_| second.replace("/waggle\"", "/waggle-2\""));
-    refused(&outcome, &["another daemon answers", "edge.control"]);
+    refused(&outcome, &["another daemon listens", "edge.control"]);
     wait_all_up(&daemon, 1);
     assert_eq!(status(&daemon)["edge"]["name"], "edge-1");
 }
