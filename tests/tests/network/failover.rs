@@ -1,4 +1,4 @@
-use std::{thread, time::Duration};
+use std::time::Duration;
 
 use lb_tests::lab::{
     Nginx, ServerProcess, Wrk,
@@ -57,14 +57,9 @@ fn a_reused_source_port_to_a_dead_backend_reaches_a_live_one() {
         .expect("of 100 ports some lead to the second backend");
     second.kill9();
     wait_health(&daemon, &[("backend-2", "down")]);
-    drop(connection);
-    let answer = client.enter(|| {
-        thread::scope(|scope| {
-            scope
-                .spawn(|| Connection::open(WEB, Some(port)).unwrap().ask("/").unwrap())
-                .join()
-        })
-    });
+    // With a reset its port is free at once.
+    connection.reset().unwrap();
+    let answer = client.enter(|| Connection::open(WEB, Some(port))?.ask("/"));
     assert_eq!(answer.unwrap().backend, "backend-1");
 }
 

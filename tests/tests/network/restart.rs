@@ -1,15 +1,16 @@
 use std::{
+    io,
     sync::atomic::{AtomicBool, Ordering},
     thread,
     time::Duration,
 };
 
 use lb_tests::lab::{
-    Daemon, Nginx, Settings, Wrk,
+    Daemon, Lab, Nginx, Settings, Wrk,
     client::{Connection, connect_many},
 };
 
-use super::rig::{PORT, WEB, lab, member, start, tables, wait_all_up, wait_health};
+use super::rig::{PORT, WEB, detach_line, lab, member, start, tables, wait_all_up, wait_health};
 
 /// Longer than any test: the load is ended when the test has seen enough.
 const LONG: Duration = Duration::from_secs(120);
@@ -47,23 +48,18 @@ fn kill_9_and_restart_under_wrk_fail_no_request() {
 fn a_cold_start_with_a_dead_backend_sends_it_no_connection() {
     let lab = lab(2);
     let _first = Nginx::start(&lab.backends[0], PORT);
-    let ended = AtomicBool::new(false);
-    let daemon = Daemon::prepare(
+    let mut daemon = Daemon::prepare(
         lab.edge(),
         Settings {
             rest: &tables(&[1, 1]),
             ..Settings::default()
         },
     );
-    let refused = thread::scope(|scope| {
-        let clients = scope.spawn(|| refusals(&lab, &ended));
-        let mut daemon = daemon;
+    let refused = refusals_while(&lab, || {
         daemon.restart();
         wait_health(&daemon, &[("backend-1", "up"), ("backend-2", "down")]);
         let tally = connect_many(lab.client(), WEB, 1000);
         assert!(tally.errors.is_empty(), "{:?}", tally.errors);
-        ended.store(true, Ordering::Relaxed);
-        clients.join().unwrap()
     });
     assert_eq!(refused, 0);
 }
@@ -74,32 +70,43 @@ fn kill_9_with_a_dead_backend_sends_it_no_connection() {
     let _first = Nginx::start(&lab.backends[0], PORT);
     let mut daemon = start(&lab, &[1, 1]);
     wait_health(&daemon, &[("backend-1", "up"), ("backend-2", "down")]);
-    let ended = AtomicBool::new(false);
-    let refused = thread::scope(|scope| {
-        let clients = scope.spawn(|| refusals(&lab, &ended));
+    let refused = refusals_while(&lab, || {
         for _ in 0..3 {
             daemon.restart();
             wait_health(&daemon, &[("backend-1", "up"), ("backend-2", "down")]);
         }
         let tally = connect_many(lab.client(), WEB, 1000);
         assert!(tally.errors.is_empty(), "{:?}", tally.errors);
-        ended.store(true, Ordering::Relaxed);
-        clients.join().unwrap()
     });
     assert_eq!(refused, 0);
 }
 
-/// Connects again and again until `ended`, and counts the connections that the dead backend's
-/// kernel refused.
-fn refusals(lab: &lb_tests::lab::Lab, ended: &AtomicBool) -> usize {
-    lab.client().enter(|| {
+/// Connects again and again while `work` is done, and counts the connections that the dead
+/// backend's kernel refused.
+fn refusals_while(lab: &Lab, work: impl FnOnce()) -> usize {
+    /// Says that the work is done, after a panic too: the client would go on for ever.
+    struct Done<'a>(&'a AtomicBool);
+    impl Drop for Done<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+    let ended = AtomicBool::new(false);
+    let connect = || {
         let mut refused = 0;
         while !ended.load(Ordering::Relaxed) {
             if let Err(error) = Connection::open(WEB, None) {
-                refused += usize::from(error.kind() == std::io::ErrorKind::ConnectionRefused);
+                refused += usize::from(error.kind() == io::ErrorKind::ConnectionRefused);
             }
         }
         refused
+    };
+    thread::scope(|scope| {
+        let client = scope.spawn(|| lab.client().enter(connect));
+        let done = Done(&ended);
+        work();
+        drop(done);
+        client.join().expect("a number of refusals")
     })
 }
 
@@ -127,12 +134,7 @@ fn sigterm_leaves_the_program_and_detach_removes_it() {
     let tally = connect_many(lab.client(), WEB, 100);
     assert!(tally.errors.is_empty(), "{:?}", tally.errors);
 
-    let config = daemon.config();
-    let detach = format!(
-        "{} detach --config {}",
-        lb_tests::lab::program("waggle").display(),
-        config.display()
-    );
+    let detach = detach_line(&daemon);
     let said = lab.edge().run(&detach);
     assert!(said.contains("detached from eth0"), "{said}");
     assert!(!lab.edge().run("ip link show eth0").contains("xdp"));

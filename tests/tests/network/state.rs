@@ -22,7 +22,10 @@ fn a_state_file_that_is_not_understood_is_set_aside_and_the_daemon_starts() {
     assert_eq!(fs::read(file.with_extension("json.bad")).unwrap(), garbage);
     assert_eq!(member(&daemon, "backend-2")["admin"], "enable");
     let log = daemon.log();
-    for warning in ["state.json is not understood", "drains in it are not in force"] {
+    for warning in [
+        "state.json is not understood",
+        "drains in it are not in force",
+    ] {
         assert!(log.contains(warning), "{log}");
     }
     let tally = connect_many(lab.client(), WEB, 200);
