@@ -1,11 +1,13 @@
 use std::{
+    io,
+    panic::{self, AssertUnwindSafe},
     sync::atomic::{AtomicBool, Ordering},
     thread,
     time::Duration,
 };
 
 use lb_tests::lab::{
-    Daemon, Nginx, Settings, Wrk,
+    Daemon, Lab, Nginx, Settings, Wrk,
     client::{Connection, connect_many},
 };
 
@@ -47,23 +49,18 @@ fn kill_9_and_restart_under_wrk_fail_no_request() {
 fn a_cold_start_with_a_dead_backend_sends_it_no_connection() {
     let lab = lab(2);
     let _first = Nginx::start(&lab.backends[0], PORT);
-    let ended = AtomicBool::new(false);
-    let daemon = Daemon::prepare(
+    let mut daemon = Daemon::prepare(
         lab.edge(),
         Settings {
             rest: &tables(&[1, 1]),
             ..Settings::default()
         },
     );
-    let refused = thread::scope(|scope| {
-        let clients = scope.spawn(|| refusals(&lab, &ended));
-        let mut daemon = daemon;
+    let refused = refusals_while(&lab, || {
         daemon.restart();
         wait_health(&daemon, &[("backend-1", "up"), ("backend-2", "down")]);
         let tally = connect_many(lab.client(), WEB, 1000);
         assert!(tally.errors.is_empty(), "{:?}", tally.errors);
-        ended.store(true, Ordering::Relaxed);
-        clients.join().unwrap()
     });
     assert_eq!(refused, 0);
 }
@@ -74,31 +71,37 @@ fn kill_9_with_a_dead_backend_sends_it_no_connection() {
     let _first = Nginx::start(&lab.backends[0], PORT);
     let mut daemon = start(&lab, &[1, 1]);
     wait_health(&daemon, &[("backend-1", "up"), ("backend-2", "down")]);
-    let ended = AtomicBool::new(false);
-    let refused = thread::scope(|scope| {
-        let clients = scope.spawn(|| refusals(&lab, &ended));
+    let refused = refusals_while(&lab, || {
         for _ in 0..3 {
             daemon.restart();
             wait_health(&daemon, &[("backend-1", "up"), ("backend-2", "down")]);
         }
         let tally = connect_many(lab.client(), WEB, 1000);
         assert!(tally.errors.is_empty(), "{:?}", tally.errors);
-        ended.store(true, Ordering::Relaxed);
-        clients.join().unwrap()
     });
     assert_eq!(refused, 0);
 }
 
-/// Connects again and again until `ended`, and counts the connections that the dead backend's
-/// kernel refused.
-fn refusals(lab: &lb_tests::lab::Lab, ended: &AtomicBool) -> usize {
-    lab.client().enter(|| {
+/// Connects again and again while `work` goes on, and counts the connections that the dead
+/// backend's kernel refused.
+fn refusals_while(lab: &Lab, work: impl FnOnce()) -> usize {
+    let ended = AtomicBool::new(false);
+    let connect = || {
         let mut refused = 0;
         while !ended.load(Ordering::Relaxed) {
             if let Err(error) = Connection::open(WEB, None) {
-                refused += usize::from(error.kind() == std::io::ErrorKind::ConnectionRefused);
+                refused += usize::from(error.kind() == io::ErrorKind::ConnectionRefused);
             }
         }
+        refused
+    };
+    thread::scope(|scope| {
+        let clients = scope.spawn(|| lab.client().enter(connect));
+        // The clients end also when the work fails.
+        let outcome = panic::catch_unwind(AssertUnwindSafe(work));
+        ended.store(true, Ordering::Relaxed);
+        let refused = clients.join().expect("the clients end");
+        outcome.unwrap_or_else(|payload| panic::resume_unwind(payload));
         refused
     })
 }
