@@ -1,5 +1,6 @@
 use std::{
     io,
+    panic::{self, AssertUnwindSafe},
     sync::atomic::{AtomicBool, Ordering},
     thread,
     time::Duration,
@@ -10,7 +11,7 @@ use lb_tests::lab::{
     client::{Connection, connect_many},
 };
 
-use super::rig::{PORT, WEB, detach_line, lab, member, start, tables, wait_all_up, wait_health};
+use super::rig::{PORT, WEB, lab, member, start, tables, wait_all_up, wait_health};
 
 /// Longer than any test: the load is ended when the test has seen enough.
 const LONG: Duration = Duration::from_secs(120);
@@ -81,16 +82,9 @@ fn kill_9_with_a_dead_backend_sends_it_no_connection() {
     assert_eq!(refused, 0);
 }
 
-/// Connects again and again while `work` is done, and counts the connections that the dead
+/// Connects again and again while `work` goes on, and counts the connections that the dead
 /// backend's kernel refused.
 fn refusals_while(lab: &Lab, work: impl FnOnce()) -> usize {
-    /// Says that the work is done, after a panic too: the client would go on for ever.
-    struct Done<'a>(&'a AtomicBool);
-    impl Drop for Done<'_> {
-        fn drop(&mut self) {
-            self.0.store(true, Ordering::Relaxed);
-        }
-    }
     let ended = AtomicBool::new(false);
     let connect = || {
         let mut refused = 0;
@@ -102,11 +96,13 @@ fn refusals_while(lab: &Lab, work: impl FnOnce()) -> usize {
         refused
     };
     thread::scope(|scope| {
-        let client = scope.spawn(|| lab.client().enter(connect));
-        let done = Done(&ended);
-        work();
-        drop(done);
-        client.join().expect("a number of refusals")
+        let clients = scope.spawn(|| lab.client().enter(connect));
+        // The clients end also when the work fails.
+        let outcome = panic::catch_unwind(AssertUnwindSafe(work));
+        ended.store(true, Ordering::Relaxed);
+        let refused = clients.join().expect("the clients end");
+        outcome.unwrap_or_else(|payload| panic::resume_unwind(payload));
+        refused
     })
 }
 
@@ -134,7 +130,12 @@ fn sigterm_leaves_the_program_and_detach_removes_it() {
     let tally = connect_many(lab.client(), WEB, 100);
     assert!(tally.errors.is_empty(), "{:?}", tally.errors);
 
-    let detach = detach_line(&daemon);
+    let config = daemon.config();
+    let detach = format!(
+        "{} detach --config {}",
+        lb_tests::lab::program("waggle").display(),
+        config.display()
+    );
     let said = lab.edge().run(&detach);
     assert!(said.contains("detached from eth0"), "{said}");
     assert!(!lab.edge().run("ip link show eth0").contains("xdp"));
