@@ -1,8 +1,9 @@
-use std::time::Duration;
+use std::{io, time::Duration};
 
 use lb_tests::lab::{
-    Nginx, ServerProcess, Wrk,
+    DEADLINE, Nginx, ServerProcess, Wrk,
     client::{Connection, connect_many},
+    wait_until,
 };
 
 use super::rig::{PORT, WEB, lab, member, start, wait_all_up, wait_health};
@@ -57,10 +58,17 @@ fn a_reused_source_port_to_a_dead_backend_reaches_a_live_one() {
         .expect("of 100 ports some lead to the second backend");
     second.kill9();
     wait_health(&daemon, &[("backend-2", "down")]);
-    // With a reset its port is free at once.
+    // With a reset its port is free, once no other test's child that is being started holds it too.
     connection.reset().unwrap();
-    let answer = client.enter(|| Connection::open(WEB, Some(port))?.ask("/"));
-    assert_eq!(answer.unwrap().backend, "backend-1");
+    let mut answer = None;
+    wait_until(DEADLINE, "the port is free", || {
+        let asked = client.enter(|| Connection::open(WEB, Some(port))?.ask("/"));
+        let busy = |error: &io::Error| error.kind() == io::ErrorKind::AddrNotAvailable;
+        answer = Some(asked).filter(|asked| !asked.as_ref().is_err_and(busy));
+        answer.is_some()
+    });
+    let answer = answer.expect("an attempt").unwrap();
+    assert_eq!(answer.backend, "backend-1");
 }
 
 #[test]
