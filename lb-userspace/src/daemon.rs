@@ -6,6 +6,7 @@ mod start;
 mod state;
 
 use std::{
+    collections::BTreeSet,
     mem,
     net::IpAddr,
     path::{Path, PathBuf},
@@ -132,7 +133,7 @@ impl Daemon {
     }
 
     fn turn(&mut self) {
-        self.kernel.heartbeat(nanoseconds(monotonic()));
+        self.kernel.heartbeat(monotonic());
         self.tables.release();
         self.look_at_the_interface();
         self.turns = self.turns.wrapping_add(1);
@@ -167,7 +168,11 @@ impl Daemon {
         let Some(image) = self.engine.image() else {
             return;
         };
-        let named = self.kernel.named(tick(nanoseconds(monotonic())));
+        if collect(&self.tables, image, &BTreeSet::new()).is_empty() {
+            // Nothing was removed, so the flow table need not be read for it.
+            return;
+        }
+        let named = self.kernel.named(tick(monotonic()));
         let changes = collect(&self.tables, image, &named.into_keys().collect());
         if let Err(error) = changes.iter().try_for_each(|it| self.execute(it)) {
             tracing::error!("Ids of removed targets are not given back: {error:#}");
@@ -249,11 +254,9 @@ impl Daemon {
     }
 }
 
-/// The clock that the packet program judges the age of flows by.
-fn monotonic() -> Duration {
-    clock_gettime(ClockId::CLOCK_MONOTONIC_COARSE).map_or(Duration::ZERO, Into::into)
-}
-
-fn nanoseconds(time: Duration) -> u64 {
+/// The clock that the packet program judges the age of flows by, in nanoseconds.
+fn monotonic() -> u64 {
+    let time = clock_gettime(ClockId::CLOCK_MONOTONIC_COARSE);
+    let time = time.map_or(Duration::ZERO, Into::into);
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

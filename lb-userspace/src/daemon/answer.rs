@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use lb_common::tick;
 use tokio::sync::oneshot;
 
-use super::{Daemon, monotonic, nanoseconds};
+use super::{Daemon, monotonic};
 use crate::{
     config,
     control::{EdgeView, Reloaded, Reply, Request, Status},
@@ -104,7 +104,7 @@ impl Daemon {
 
     fn status(&self) -> anyhow::Result<Status> {
         let totals = self.kernel.counters(&self.tables)?;
-        let named = self.kernel.named(tick(nanoseconds(monotonic())));
+        let named = self.kernel.named(tick(monotonic()));
         let mut view = self.engine.view();
         let published: BTreeSet<_> = self.tables.services().map(|(key, _)| key).collect();
         for service in &mut view.services {

@@ -42,10 +42,7 @@ fn tables_of_an_earlier_daemon_stand_until_decided_even_beyond_the_grace() {
 #[test]
 fn health_of_an_earlier_daemon_decides_at_once() {
     let mut before = fresh();
-    before.good("a", 5);
-    before.good("a", 5);
-    before.bad("b");
-    before.bad("b");
+    before.only_a_up();
     let rig = Rig::start(BASE, before.engine.saved(), &["web"]);
     assert!(rig.image().held.is_empty());
     assert_eq!(rig.shares(), "a 1");

@@ -89,6 +89,13 @@ impl Rig {
         }
     }
 
+    fn only_a_up(&mut self) {
+        for _ in 0..2 {
+            self.good("a", 5);
+            self.bad("b");
+        }
+    }
+
     fn admin(&mut self, admin: Admin, backend: &str) {
         let subject = Subject::Backend(backend.parse().unwrap());
         self.event(Event::Admin(AdminChange {

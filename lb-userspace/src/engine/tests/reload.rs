@@ -39,10 +39,7 @@ fn an_operators_weight_stands_over_a_reload_until_it_is_cleared() {
 #[test]
 fn case_53_a_reload_keeps_health_and_does_not_turn_a_failed_server_up() {
     let mut rig = fresh();
-    rig.good("a", 5);
-    rig.good("a", 5);
-    rig.bad("b");
-    rig.bad("b");
+    rig.only_a_up();
     rig.event(Event::Reload(Box::new(parse(
         &BASE.replace("weight = 7", "weight = 9"),
     ))));
@@ -53,10 +50,7 @@ fn case_53_a_reload_keeps_health_and_does_not_turn_a_failed_server_up() {
 #[test]
 fn case_51_a_weight_that_changes_while_down_holds_after_recovery() {
     let mut rig = fresh();
-    rig.good("a", 5);
-    rig.good("a", 5);
-    rig.bad("b");
-    rig.bad("b");
+    rig.only_a_up();
     rig.event(Event::Reload(Box::new(parse(
         &BASE.replace("weight = 7", "weight = 9"),
     ))));
