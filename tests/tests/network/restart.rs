@@ -92,6 +92,8 @@ fn refusals_while(lab: &Lab, work: impl FnOnce()) -> usize {
             if let Err(error) = Connection::open(WEB, None) {
                 refused += usize::from(error.kind() == io::ErrorKind::ConnectionRefused);
             }
+            // Or a fast machine uses every source port anew within seconds.
+            thread::sleep(Duration::from_millis(1));
         }
         refused
     };

@@ -18,6 +18,10 @@ pub(crate) const WEB: SocketAddrV4 = SocketAddrV4::new(SERVICE, 80);
 
 const CLIENTS: usize = 4;
 
+/// After each request. Without it a fast machine uses every source port anew within seconds, while
+/// the flow table and the servers still remember the last connection from it.
+const PAUSE: Duration = Duration::from_millis(2);
+
 /// Clients that connect, ask once, and connect again.
 pub(crate) struct Load {
     ended: Arc<AtomicBool>,
@@ -79,6 +83,7 @@ fn ask_until(ended: &AtomicBool, record: &Mutex<Record>) {
             .unwrap_or_else(PoisonError::into_inner)
             .0
             .push((begin, backend));
+        thread::sleep(PAUSE);
     }
 }
 
