@@ -24,6 +24,9 @@ impl ForwardMode {
     /// The frame is sent on with the backend's MAC address; the backend has the service address on
     /// its loopback and answers the client directly.
     pub const L2_DSR: Self = Self(1);
+    /// The packet is put into one of the same family, from the edge to the backend, which unpacks it
+    /// and answers the client directly.
+    pub const IPIP: Self = Self(2);
 }
 
 /// Bits that say what a target may be used for.

@@ -5,7 +5,7 @@ use crate::model::{Backend, Forward};
 pub(super) fn read(backend: &mut Table<'_>) -> Option<Backend> {
     let name = backend.required("name", "\"a\"", leaf::name);
     let address = backend.required("address", "\"10.0.1.11\"", leaf::address);
-    let modes = [Forward::L2Dsr].map(|mode| (mode.as_str(), mode));
+    let modes = [Forward::L2Dsr, Forward::Ipip].map(|mode| (mode.as_str(), mode));
     let forward = backend.or("forward", Forward::L2Dsr, leaf::one_of(&modes));
     Some(Backend {
         name: name?,
@@ -20,7 +20,8 @@ mod tests {
 
     #[test]
     fn bad_addresses() {
-        const SYNTAX: &str = "use an IPv4 address like \"192.0.2.1\"";
+        const SYNTAX: &str = "use an IP address like \"192.0.2.1\" or \"2001:db8::1\"";
+        const GLOBAL: &str = "use a global or unique local address of that host";
         const KIND: &str = "use the address of one host";
         for (address, message, mend) in [
             (
@@ -30,8 +31,39 @@ mod tests {
             ),
             (
                 "\"10.0.0.1/32\"",
-                "\"10.0.0.1/32\" is no IP address",
+                "\"10.0.0.1/32\" has a prefix length",
+                "use \"10.0.0.1\"",
+            ),
+            ("\"10.0.0.0/x\"", "\"10.0.0.0/x\" is no IP address", SYNTAX),
+            (
+                "\"2001:db8::1/64\"",
+                "\"2001:db8::1/64\" has a prefix length",
+                "use \"2001:db8::1\"",
+            ),
+            (
+                "\"[2001:db8::1]\"",
+                "\"[2001:db8::1]\" is in brackets",
+                "use \"2001:db8::1\"",
+            ),
+            (
+                "\"[2001:db8::1]:80\"",
+                "\"[2001:db8::1]:80\" is no IP address",
                 SYNTAX,
+            ),
+            (
+                "\"2001:db8::1::2\"",
+                "\"2001:db8::1::2\" is no IP address",
+                SYNTAX,
+            ),
+            (
+                "\"fe80::1%eth0\"",
+                "\"fe80::1%eth0\" names an interface",
+                GLOBAL,
+            ),
+            (
+                "\"2001:db8::1%2\"",
+                "\"2001:db8::1%2\" names an interface",
+                "use \"2001:db8::1\"",
             ),
             (
                 "\"10.0.0.1:80\"",
@@ -40,7 +72,6 @@ mod tests {
             ),
             ("\"010.0.0.1\"", "\"010.0.0.1\" is no IP address", SYNTAX),
             ("\"\"", "\"\" is no IP address", SYNTAX),
-            ("\"2001:db8::1\"", "IPv6 is not there yet", SYNTAX),
             ("1", "1 is an integer", SYNTAX),
             ("\"0.0.0.0\"", "0.0.0.0 is the unspecified address", KIND),
             ("\"224.0.0.1\"", "224.0.0.1 is a multicast address", KIND),
@@ -50,6 +81,15 @@ mod tests {
                 KIND,
             ),
             ("\"127.0.0.1\"", "127.0.0.1 is a loopback address", KIND),
+            ("\"::\"", ":: is the unspecified address", KIND),
+            ("\"::1\"", "::1 is a loopback address", KIND),
+            ("\"ff02::1\"", "ff02::1 is a multicast address", KIND),
+            ("\"FE80::1\"", "fe80::1 is a link-local address", GLOBAL),
+            (
+                "\"::ffff:10.0.0.1\"",
+                "::ffff:10.0.0.1 is an IPv4 address in the form of an IPv6 one",
+                "use \"10.0.0.1\"",
+            ),
         ] {
             for (part, table) in [("10.0.0.1", "backend"), ("203.0.113.10", "service")] {
                 let text = with(&format!("\"{part}\""), address);
@@ -74,8 +114,8 @@ mod tests {
             "address = \"10.0.0.1\"",
             &[
                 (
-                    "address = \"10.0.0.1\"\nforward = \"ipip\"",
-                    &["backend[0].forward: \"ipip\" is unknown; use \"l2-dsr\""],
+                    "address = \"10.0.0.1\"\nforward = \"gre\"",
+                    &["backend[0].forward: \"gre\" is unknown; use \"l2-dsr\" or \"ipip\""],
                 ),
                 (
                     "address = \"10.0.0.1\"\nlocation = \"EU\"",

@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Checked, backend, edge,
+    Checked, backend, edge, family,
     group::{self, Surroundings},
     problem::{Problem, Wrong},
     raw::{Found, Table},
@@ -34,6 +34,7 @@ pub(super) fn file(root: &mut Table<'_>) -> Option<Checked> {
     };
     let groups = root.tables("group", |group| group::read(group, &around));
     check_group_ids(root, &groups);
+    family::check(root, &services, &groups, &backends);
 
     let warnings = warnings(&backends, &groups, &services);
     let model = Model {

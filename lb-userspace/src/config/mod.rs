@@ -2,7 +2,7 @@
 //!
 //! `raw` knows TOML, `leaf` single values; then one file per kind of table (`edge`, `backend`,
 //! `service`, `group`, `probe`) says which keys there are and what they may hold, and `check` puts
-//! them together and compares them with each other. All of that is pure. `load` and `listeners`
+//! them together and compares them with each other, `family` by their addresses. All of that is pure. `load` and `listeners`
 //! look at the host.
 //!
 //! A new key is one line in the file of its table, a field of the model, and a paragraph in
@@ -12,6 +12,7 @@ pub mod assume;
 mod backend;
 mod check;
 mod edge;
+mod family;
 mod group;
 mod leaf;
 mod listeners;

@@ -1,14 +1,14 @@
 use lb_common::Protocol;
-use toml::Value;
 
-use super::{leaf, names::Names, problem::Wrong, raw::Table};
+use super::{leaf, names::Names, raw::Table};
 use crate::model::Service;
 
 /// Reads a `[[service]]`.
 pub(super) fn read(service: &mut Table<'_>, groups: &Names) -> Option<Service> {
     let name = service.required("name", "\"web\"", leaf::name);
     let address = service.required("address", "\"203.0.113.10\"", leaf::address);
-    let protocol = service.required("protocol", "\"tcp\"", protocol);
+    let protocols = [("tcp", Protocol::TCP), ("udp", Protocol::UDP)];
+    let protocol = service.required("protocol", "\"tcp\"", leaf::one_of(&protocols));
     let port = service.required("port", "443", leaf::port);
     let group = service.required("group", "\"web\"", |value| groups.known(value));
     Some(Service {
@@ -20,16 +20,13 @@ pub(super) fn read(service: &mut Table<'_>, groups: &Names) -> Option<Service> {
     })
 }
 
-fn protocol(value: &Value) -> Result<Protocol, Wrong> {
-    if value.as_str() == Some("udp") {
-        return Err(Wrong::new("udp is not there yet", "use \"tcp\""));
-    }
-    leaf::one_of(&[("tcp", Protocol::TCP)])(value)
-}
-
 #[cfg(test)]
 mod tests {
-    use crate::config::tests::{expect, mistakes, with};
+    use super::*;
+    use crate::config::{
+        parse,
+        tests::{expect, mistakes, with},
+    };
 
     #[test]
     fn bad_services() {
@@ -58,12 +55,16 @@ mod tests {
                     &["service[0].protocol: is missing; add `protocol = \"tcp\"`"],
                 ),
                 (
-                    "protocol = \"udp\"",
-                    &["service[0].protocol: udp is not there yet; use \"tcp\""],
+                    "protocol = \"sctp\"",
+                    &["service[0].protocol: \"sctp\" is unknown; use \"tcp\" or \"udp\""],
                 ),
                 (
                     "protocol = \"TCP\"",
-                    &["service[0].protocol: \"TCP\" is unknown; use \"tcp\""],
+                    &["service[0].protocol: \"TCP\" is unknown; use \"tcp\" or \"udp\""],
+                ),
+                (
+                    "protocol = 17",
+                    &["service[0].protocol: 17 is an integer; use \"tcp\" or \"udp\""],
                 ),
             ],
         );
@@ -94,6 +95,16 @@ mod tests {
         let expected = "group[0].probe.port: is missing, and the group's services have several: \
             80, 81; add `port = 80`";
         assert_eq!(other, [expected]);
+    }
+
+    #[test]
+    fn both_protocols_of_a_port_are_two_services_and_the_probe_takes_it() {
+        let udp = "group = \"g\"\n[[service]]\nname = \"t\"\naddress = \"203.0.113.10\"\n\
+            protocol = \"udp\"\nport = 80\ngroup = \"g\"";
+        let model = parse(&with("group = \"g\"", udp)).unwrap().model;
+        assert_eq!(model.services["t"].protocol, Protocol::UDP);
+        assert_eq!(model.groups["g"].probe.as_ref().unwrap().port, 80);
+        assert_ne!(model.services["s"].key(), model.services["t"].key());
     }
 
     #[test]

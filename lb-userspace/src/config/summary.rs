@@ -1,4 +1,4 @@
-use std::{collections::BTreeMap, fmt, net::SocketAddrV4};
+use std::{collections::BTreeMap, fmt, net::SocketAddr};
 
 use lb_common::{CHUNK, Chunk, Entry};
 
@@ -39,8 +39,8 @@ pub struct ServiceSummary {
     /// Its name.
     pub name: Name,
     /// Address and port.
-    pub address: SocketAddrV4,
-    /// `tcp`.
+    pub address: SocketAddr,
+    /// `tcp` or `udp`.
     pub protocol: String,
     /// The group that serves it.
     pub group: Name,
@@ -80,7 +80,7 @@ pub fn summary(model: &Model) -> Summary {
         .collect();
     let services = model.services.values().map(|service| ServiceSummary {
         name: service.name.clone(),
-        address: SocketAddrV4::new(service.address, service.port),
+        address: SocketAddr::new(service.address, service.port),
         protocol: service.protocol.to_string(),
         group: service.group.clone(),
     });

@@ -118,7 +118,7 @@ fn all_mistakes_of_a_file_are_reported_at_once() {
         [[service]]
         name = "web"
         address = "203.0.113.10"
-        protocol = "udp"
+        protocol = "sctp"
         port = "80"
         group = "wep"
     "#;
@@ -130,8 +130,8 @@ fn all_mistakes_of_a_file_are_reported_at_once() {
         "edge.flow_entries: 1000 does not fit; use a power of two from 64 to 67108864",
         r#"backend[0].address: is missing; add `address = "10.0.1.11"`"#,
         "backend[0].adress: unknown key; did you mean `address`?",
-        r#"backend[1].address: "10.0.0.256" is no IP address; use an IPv4 address like "192.0.2.1""#,
-        r#"service[0].protocol: udp is not there yet; use "tcp""#,
+        r#"backend[1].address: "10.0.0.256" is no IP address; use an IP address like "192.0.2.1" or "2001:db8::1""#,
+        r#"service[0].protocol: "sctp" is unknown; use "tcp" or "udp""#,
         r#"service[0].port: "80" is a string; use 1 to 65535"#,
         r#"service[0].group: no group is named "wep"; did you mean "web"?"#,
         "group[0].member[0].weight: 1001 is out of range; use 1 to 1000",

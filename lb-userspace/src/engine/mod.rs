@@ -8,7 +8,6 @@ mod view;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    net::IpAddr,
     time::Duration,
 };
 
@@ -18,7 +17,7 @@ pub use self::{
     view::{GroupView, MemberView, ServiceView, View},
 };
 use crate::{
-    model::{Admin, Group, Health, Identity, Member, Model, Name, Share},
+    model::{Admin, Backend, Destination, Group, Health, Identity, Member, Model, Name, Share},
     neighbour::Way,
     probe::{Latency, Sample, Schedule, StreamKey, Window, stream_key, streams},
     table::Image,
@@ -36,7 +35,7 @@ pub enum Event {
     /// Time passed.
     Tick,
     /// The ways to backends changed.
-    Ways(Vec<(IpAddr, Way)>),
+    Ways(Vec<(Destination, Way)>),
 }
 
 /// Something that the daemon must do.
@@ -51,7 +50,7 @@ pub enum Effect {
     /// Tell the operator.
     Tell(Notice),
     /// Keep an eye on the ways to these backends, and no others.
-    Watch(BTreeSet<IpAddr>),
+    Watch(BTreeSet<Destination>),
 }
 
 /// What an operator should read in the log.
@@ -113,9 +112,9 @@ pub struct Engine {
     latencies: BTreeMap<StreamKey, Latency>,
     /// Why the last bad probe of a stream was bad.
     failures: BTreeMap<StreamKey, String>,
-    ways: BTreeMap<IpAddr, Way>,
+    ways: BTreeMap<Destination, Way>,
     /// The last open way to each backend that had one.
-    open_ways: BTreeMap<IpAddr, Way>,
+    open_ways: BTreeMap<Destination, Way>,
     courses: BTreeMap<Name, Course>,
     now: Duration,
     image: Option<Image>,
@@ -260,9 +259,8 @@ impl Engine {
             self.courses.entry(group.clone()).or_insert_with(fresh);
         }
         let backends = self.model.backends.values();
-        let addresses = backends.map(|backend| IpAddr::V4(backend.address));
         vec![
-            Effect::Watch(addresses.collect()),
+            Effect::Watch(backends.map(Backend::destination).collect()),
             Effect::Probe(self.streams()),
             Effect::Save,
         ]

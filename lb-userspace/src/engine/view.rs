@@ -94,7 +94,7 @@ impl Engine {
     pub fn view(&self) -> View {
         let services = self.model.services.values().map(|service| ServiceView {
             name: service.name.clone(),
-            address: IpAddr::V4(service.address),
+            address: service.address,
             protocol: service.protocol.to_string(),
             port: service.port,
             group: service.group.clone(),
@@ -178,7 +178,7 @@ impl Engine {
             let admin = self.admin.overriding(&group.name, &member.backend);
             MemberView {
                 backend: member.backend.clone(),
-                address: IpAddr::V4(self.model.backends[&member.backend].address),
+                address: self.model.backends[&member.backend].address,
                 admin: state.admin,
                 overridden: weight.is_some() || admin.is_some(),
                 health: state.health,

@@ -14,7 +14,7 @@ mod share;
 use std::collections::BTreeMap;
 
 pub use self::{
-    backend::{Backend, Forward, Identity, Mac},
+    backend::{Backend, Destination, Forward, Identity, Mac},
     changes::{changes, needs_restart},
     edge::{Edge, XdpMode},
     group::{AllDown, Group, Member, Priority, Stage, Weight},

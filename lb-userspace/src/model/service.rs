@@ -1,4 +1,4 @@
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 
 use lb_common::{Protocol, ServiceKey};
 
@@ -10,7 +10,7 @@ pub struct Service {
     /// What it is called.
     pub name: Name,
     /// The address that clients use.
-    pub address: Ipv4Addr,
+    pub address: IpAddr,
     /// The protocol.
     pub protocol: Protocol,
     /// The port, not 0.
@@ -22,11 +22,7 @@ pub struct Service {
 impl Service {
     /// Its key in the kernel's table.
     pub fn key(&self) -> ServiceKey {
-        ServiceKey::new(
-            IpAddr::V4(self.address).into(),
-            self.port.to_be_bytes(),
-            self.protocol,
-        )
+        ServiceKey::new(self.address.into(), self.port.to_be_bytes(), self.protocol)
     }
 }
 

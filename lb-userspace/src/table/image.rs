@@ -1,4 +1,7 @@
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
+};
 
 use lb_common::ServiceKey;
 use sha2::{Digest, Sha256};
@@ -59,7 +62,10 @@ pub struct TargetSpec {
     pub next_hop: Option<Mac>,
     /// MAC address of the interface that packets leave by.
     pub source: Mac,
-    /// Largest IP packet that the way out takes.
+    /// Source of the outer header, for a mode that makes one.
+    pub outer_source: Option<IpAddr>,
+    /// Largest IP packet that the way out takes, as it comes from the client: without the outer
+    /// header.
     pub mtu: u16,
     /// It stands in the group's ring.
     pub takes_new: bool,

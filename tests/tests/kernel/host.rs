@@ -132,6 +132,7 @@ pub(crate) fn image(backends: &[u8]) -> Image {
     let target = TargetSpec {
         next_hop: Some(Mac([2, 0, 0, 0, 0, 9])),
         source: Mac([2, 0, 0, 0, 0, 1]),
+        outer_source: None,
         mtu: 1500,
         takes_new: true,
         dead: false,

@@ -72,7 +72,7 @@ fn explained(group: &Group, states: &[MemberState]) -> Explanation {
     let identity = |member: &MemberIndex| {
         Backend {
             name: group.members[*member].backend.clone(),
-            address: Ipv4Addr::from_bits(0x0a00_0000 + *member as u32),
+            address: Ipv4Addr::from_bits(0x0a00_0000 + *member as u32).into(),
             forward: Forward::L2Dsr,
         }
         .identity()
