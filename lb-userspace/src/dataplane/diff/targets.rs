@@ -1,4 +1,7 @@
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
+};
 
 use lb_common::{Outer, Target, TargetState};
 
@@ -106,7 +109,18 @@ fn wanted(key: &TargetKey, spec: &TargetSpec, old: Option<&Target>) -> Target {
         epoch: old.map_or(0, |old| old.epoch),
         identity: key.hash(),
         address: key.identity.address.into(),
-        outer: Outer::default(),
+        outer: outer(spec.outer_source, key.identity.address),
+    }
+}
+
+fn outer(source: Option<IpAddr>, backend: IpAddr) -> Outer {
+    match (source, backend) {
+        (Some(IpAddr::V4(source)), IpAddr::V4(backend)) => {
+            Outer::v4(source.octets(), backend.octets())
+        }
+        (Some(IpAddr::V6(source)), IpAddr::V6(_)) => Outer::v6(source.octets()),
+        // Nothing is put around it, or its way is not known yet and it is sent nothing.
+        _ => Outer::default(),
     }
 }
 
@@ -134,4 +148,23 @@ fn too_many(tables: &Tables, scope: &Scope<'_>) -> DoesNotFit {
         };
     }
     DoesNotFit::Targets { needed, size }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_outer_header_has_the_edge_s_address_of_the_backend_s_family() {
+        let [ours, theirs, ours6, theirs6] =
+            ["10.0.0.1", "10.0.0.9", "2001:db8::1", "2001:db8::9"].map(|it| it.parse().unwrap());
+        let written = outer(Some(ours), theirs);
+        assert_eq!(written, Outer::v4([10, 0, 0, 1], [10, 0, 0, 9]));
+        let written = outer(Some(ours6), theirs6).as_v6().map(u32::to_ne_bytes);
+        assert_eq!(
+            IpAddr::from(*written.concat().first_chunk::<16>().unwrap()),
+            ours6
+        );
+        assert_eq!(outer(None, theirs), Outer::default());
+    }
 }
