@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     io::{self, BufRead as _, BufReader, Read as _, Write as _},
-    net::{Ipv4Addr, SocketAddrV4, TcpStream},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream},
     os::fd::AsRawFd as _,
     sync::{
         Mutex, PoisonError,
@@ -15,7 +15,8 @@ use std::{
 
 use nix::sys::{
     socket::{
-        AddressFamily, SockFlag, SockType, SockaddrIn, bind, connect, setsockopt, socket, sockopt,
+        AddressFamily, SockFlag, SockType, SockaddrStorage, bind, connect, setsockopt, socket,
+        sockopt,
     },
     time::{TimeVal, TimeValLike as _},
 };
@@ -55,7 +56,8 @@ impl Tally {
 ///
 /// # Panics
 /// When there are more connections than ports.
-pub fn connect_many(client: &Namespace, target: SocketAddrV4, count: u16) -> Tally {
+pub fn connect_many(client: &Namespace, target: impl Into<SocketAddr>, count: u16) -> Tally {
+    let target = target.into();
     const THREADS: usize = 16;
     assert!(count <= OWN_PORTS, "at most {OWN_PORTS} source ports");
     let left = AtomicU16::new(count);
@@ -89,7 +91,8 @@ pub fn connect_many(client: &Namespace, target: SocketAddrV4, count: u16) -> Tal
 }
 
 /// Asks for `path` on a new connection from `client` to `target`.
-pub fn fetch(client: &Namespace, target: SocketAddrV4, path: &str) -> io::Result<Answer> {
+pub fn fetch(client: &Namespace, target: impl Into<SocketAddr>, path: &str) -> io::Result<Answer> {
+    let target = target.into();
     client.enter(|| Connection::open(target, None)?.ask(path))
 }
 
@@ -104,20 +107,20 @@ pub struct Connection {
 impl Connection {
     /// Connects from `port`, or else from a port that was not used for long, in the present
     /// namespace. A connection, and everything read from it, must come within five seconds.
-    pub fn open(target: SocketAddrV4, port: Option<u16>) -> io::Result<Self> {
-        let fd = socket(
-            AddressFamily::Inet,
-            SockType::Stream,
-            SockFlag::SOCK_CLOEXEC,
-            None,
-        )?;
+    pub fn open(target: impl Into<SocketAddr>, port: Option<u16>) -> io::Result<Self> {
+        let target = target.into();
+        let family = match target {
+            SocketAddr::V4(_) => AddressFamily::Inet,
+            SocketAddr::V6(_) => AddressFamily::Inet6,
+        };
+        let fd = socket(family, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
         let patience = TimeVal::seconds(5);
         setsockopt(&fd, sockopt::SendTimeout, &patience)?;
         setsockopt(&fd, sockopt::ReceiveTimeout, &patience)?;
         setsockopt(&fd, sockopt::ReuseAddr, &true)?;
-        let source = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, port.unwrap_or_else(own_port));
-        bind(fd.as_raw_fd(), &SockaddrIn::from(source))?;
-        connect(fd.as_raw_fd(), &SockaddrIn::from(target)).map_err(|error| match error {
+        let source = SockaddrStorage::from(source(target, port));
+        bind(fd.as_raw_fd(), &source)?;
+        connect(fd.as_raw_fd(), &SockaddrStorage::from(target)).map_err(|error| match error {
             nix::Error::EINPROGRESS => io::ErrorKind::TimedOut.into(),
             other => io::Error::from(other),
         })?;
@@ -228,6 +231,15 @@ fn own_port() -> u16 {
     let next = |n| Some((n + 1) % OWN_PORTS);
     let taken = NEXT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
     2_000 + taken.unwrap_or_default()
+}
+
+/// Where a flow to `target` begins: any address, and `port` or else the next of our own.
+fn source(target: SocketAddr, port: Option<u16>) -> SocketAddr {
+    let any: IpAddr = match target {
+        SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    SocketAddr::new(any, port.unwrap_or_else(own_port))
 }
 
 /// Reads status line and headers.

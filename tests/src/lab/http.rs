@@ -7,7 +7,7 @@
 use std::{
     collections::{BTreeMap, HashMap},
     io::{self, BufRead as _, BufReader, Read as _, Write as _},
-    net::{Ipv4Addr, Shutdown, TcpListener, TcpStream},
+    net::{Ipv4Addr, Ipv6Addr, Shutdown, TcpListener, TcpStream},
     os::fd::AsRawFd as _,
     process::Stdio,
     sync::{
@@ -54,7 +54,8 @@ impl WebServer {
 
     /// Listens on `port` of every address of the present namespace.
     pub fn listen(name: &str, port: u16) -> io::Result<Self> {
-        let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, port))?;
+        // Linux lets IPv4 in there too.
+        let listener = TcpListener::bind((Ipv6Addr::UNSPECIFIED, port))?;
         let shared = Arc::new(Shared {
             name: name.to_owned(),
             failing: AtomicBool::new(false),
