@@ -1,9 +1,10 @@
-//! Clients with connections of their own making: the source port is chosen, nothing is retried.
+//! Clients with connections and datagrams of their own making: the source port is chosen, nothing
+//! is retried.
 
 use std::{
     collections::BTreeMap,
     io::{self, BufRead as _, BufReader, Read as _, Write as _},
-    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket},
     os::fd::AsRawFd as _,
     sync::{
         Mutex, PoisonError,
@@ -58,6 +59,33 @@ impl Tally {
 /// When there are more connections than ports.
 pub fn connect_many(client: &Namespace, target: impl Into<SocketAddr>, count: u16) -> Tally {
     let target = target.into();
+    count_answers(client, count, || {
+        match Connection::open(target, None)?.ask("/")? {
+            Answer {
+                status: 200,
+                backend,
+                ..
+            } => Ok(backend),
+            answer => Err(io::Error::other(format!("{answer:?}"))),
+        }
+    })
+}
+
+/// Sends a datagram to `target` from each of `count` source ports.
+///
+/// # Panics
+/// When there are more than there are ports.
+pub fn ask_many(client: &Namespace, target: impl Into<SocketAddr>, count: u16) -> Tally {
+    let target = target.into();
+    count_answers(client, count, || UdpFlow::open(target, None)?.ask())
+}
+
+/// Asks `count` times, some at a time; an answer is the name of a backend.
+fn count_answers(
+    client: &Namespace,
+    count: u16,
+    ask: impl Fn() -> io::Result<String> + Sync,
+) -> Tally {
     const THREADS: usize = 16;
     assert!(count <= OWN_PORTS, "at most {OWN_PORTS} source ports");
     let left = AtomicU16::new(count);
@@ -65,17 +93,10 @@ pub fn connect_many(client: &Namespace, target: impl Into<SocketAddr>, count: u1
     let take = || left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1));
     let work = || {
         while take().is_ok() {
-            let result = Connection::open(target, None).and_then(|c| c.ask("/"));
+            let result = ask();
             let mut tally = tally.lock().unwrap_or_else(PoisonError::into_inner);
             match result {
-                Ok(Answer {
-                    status: 200,
-                    backend,
-                    ..
-                }) => {
-                    *tally.answers.entry(backend).or_default() += 1;
-                }
-                Ok(answer) => tally.errors.push(format!("{answer:?}")),
+                Ok(backend) => *tally.answers.entry(backend).or_default() += 1,
                 Err(error) => tally.errors.push(error.to_string()),
             }
         }
@@ -219,6 +240,50 @@ impl Connection {
         } else {
             Err(io::ErrorKind::UnexpectedEof.into())
         }
+    }
+}
+
+/// Datagrams from one source port to a [`UdpServer`](super::UdpServer). Only what comes from the
+/// very address that was asked counts as an answer.
+#[derive(Debug)]
+pub struct UdpFlow {
+    socket: UdpSocket,
+    sent: u64,
+}
+
+impl UdpFlow {
+    /// Begins at `port`, or else at a port that was not used for long, in the present namespace.
+    pub fn open(target: impl Into<SocketAddr>, port: Option<u16>) -> io::Result<Self> {
+        let target = target.into();
+        let socket = UdpSocket::bind(source(target, port))?;
+        socket.connect(target)?;
+        let flow = Self { socket, sent: 0 };
+        flow.patience(Duration::from_secs(5))?;
+        Ok(flow)
+    }
+
+    /// Sets how long it waits for an answer.
+    pub fn patience(&self, patience: Duration) -> io::Result<()> {
+        self.socket.set_read_timeout(Some(patience))
+    }
+
+    /// Sends a datagram and returns who answered it. An answer to an earlier one, which came too
+    /// late, is left out.
+    pub fn ask(&mut self) -> io::Result<String> {
+        self.sent += 1;
+        let number = self.sent.to_string();
+        self.socket.send(number.as_bytes())?;
+        let mut buffer = [0; 2048];
+        for _ in 0..self.sent {
+            let length = self.socket.recv(&mut buffer)?;
+            let text = String::from_utf8_lossy(&buffer[..length]);
+            match text.rsplit_once(' ') {
+                Some((backend, echo)) if echo == number => return Ok(backend.to_owned()),
+                Some(_) => {}
+                None => return Err(io::ErrorKind::InvalidData.into()),
+            }
+        }
+        Err(io::ErrorKind::TimedOut.into())
     }
 }
 

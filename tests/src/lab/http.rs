@@ -124,7 +124,8 @@ impl ServerProcess {
     #[track_caller]
     pub fn start(namespace: &Namespace, name: &str, port: u16) -> Self {
         let mut command = namespace.command(program("lab-server"));
-        command.args([name, &port.to_string()]).stdin(Stdio::null());
+        command.args(["http", name, &port.to_string()]);
+        command.stdin(Stdio::null());
         let mut process = Process::spawn(&mut command);
         wait_until(DEADLINE, &format!("{name} on port {port}"), || {
             assert!(process.runs(), "{name} ended at once");

@@ -22,6 +22,7 @@
 mod bpffs;
 pub mod client;
 mod daemon;
+mod decapsulate;
 mod host;
 pub mod http;
 mod namespace;
@@ -30,11 +31,12 @@ mod nginx;
 mod pass;
 mod process;
 mod scratch;
+pub mod udp;
 mod wait;
 mod wrk;
 
 use std::{
-    net::{Ipv4Addr, Ipv6Addr},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
     os::fd::OwnedFd,
     path::Path,
     sync::{
@@ -47,12 +49,14 @@ use self::network::Network;
 pub use self::{
     bpffs::BpfFs,
     daemon::{Daemon, Settings, program},
+    decapsulate::TunnelEnd,
     host::{Host, INTERFACE},
     http::{ServerProcess, WebServer},
     namespace::Namespace,
     nginx::Nginx,
     process::{Outcome, Process},
     scratch::Scratch,
+    udp::UdpServer,
     wait::{DEADLINE, wait_until},
     wrk::{Load, Wrk},
 };
@@ -63,6 +67,9 @@ pub const SERVICE: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 10);
 
 /// The same for IPv6: 2001:db8:203::10.
 pub const SERVICE_V6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0x203, 0, 0, 0, 0, 0x10);
+
+/// Both: IPv4, IPv6.
+pub const SERVICES: [IpAddr; 2] = [IpAddr::V4(SERVICE), IpAddr::V6(SERVICE_V6)];
 
 /// How many hosts of each kind a lab has.
 #[derive(Clone, Copy, Debug)]
