@@ -182,7 +182,14 @@ fn a_udp_server_counts_and_its_silence_is_bounded() {
     let mut silent = client.enter(|| UdpFlow::open(target, None)).unwrap();
     silent.patience(Duration::from_millis(50)).unwrap();
     assert_eq!(silent.ask().unwrap_err().kind(), ErrorKind::WouldBlock);
-    UdpServer::start(host, "again", PORT);
+    drop(UdpServer::start(host, "again", PORT));
+
+    let mut process = ServerProcess::start_udp(host, "process", PORT);
+    let target = SocketAddr::new(host.addresses()[1], PORT);
+    let tally = client::ask_many(client, target, 5);
+    assert_eq!(tally.answers.get("process"), Some(&5), "{tally:?}");
+    process.kill9();
+    assert_eq!(client::ask_many(client, target, 1).errors.len(), 1);
 }
 
 #[test]

@@ -6,19 +6,17 @@ use lb_tests::lab::{UdpServer, WebServer};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
-    let [kind @ ("http" | "udp"), name, port] =
-        &arguments.iter().map(String::as_str).collect::<Vec<_>>()[..]
-    else {
-        eprintln!("usage: lab-server http|udp NAME PORT");
-        return ExitCode::from(2);
+    let [kind, name, port] = &arguments[..] else {
+        return usage();
     };
     let Ok(port) = port.parse() else {
         eprintln!("{port} is no port");
         return ExitCode::from(2);
     };
-    let served = match *kind {
+    let served = match &**kind {
+        "http" => WebServer::listen(name, port).map(WebServer::serve),
         "udp" => UdpServer::listen(name, port).map(UdpServer::serve),
-        _ => WebServer::listen(name, port).map(WebServer::serve),
+        _ => return usage(),
     };
     match served {
         Ok(()) => ExitCode::SUCCESS,
@@ -27,4 +25,9 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn usage() -> ExitCode {
+    eprintln!("usage: lab-server http|udp NAME PORT");
+    ExitCode::from(2)
 }

@@ -23,6 +23,7 @@ use nix::sys::{
 };
 
 use super::{
+    client::UdpFlow,
     daemon::program,
     namespace::Namespace,
     process::Process,
@@ -113,7 +114,7 @@ impl Drop for WebServer {
     }
 }
 
-/// The same server as a process of its own, which can be killed.
+/// A server as a process of its own, which can be killed.
 #[derive(Debug)]
 pub struct ServerProcess {
     process: Process,
@@ -123,13 +124,34 @@ impl ServerProcess {
     /// Starts it and waits until it listens.
     #[track_caller]
     pub fn start(namespace: &Namespace, name: &str, port: u16) -> Self {
+        Self::spawn(namespace, ["http", name], port, || {
+            TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok()
+        })
+    }
+
+    /// Starts a [`UdpServer`](super::UdpServer) instead and waits until it answers.
+    #[track_caller]
+    pub fn start_udp(namespace: &Namespace, name: &str, port: u16) -> Self {
+        Self::spawn(namespace, ["udp", name], port, || {
+            let flow = UdpFlow::open((Ipv4Addr::LOCALHOST, port), None);
+            flow.and_then(|mut flow| flow.ask()).is_ok()
+        })
+    }
+
+    #[track_caller]
+    fn spawn(
+        namespace: &Namespace,
+        [kind, name]: [&str; 2],
+        port: u16,
+        serves: impl Fn() -> bool + Sync,
+    ) -> Self {
         let mut command = namespace.command(program("lab-server"));
-        command.args(["http", name, &port.to_string()]);
+        command.args([kind, name, &port.to_string()]);
         command.stdin(Stdio::null());
         let mut process = Process::spawn(&mut command);
         wait_until(DEADLINE, &format!("{name} on port {port}"), || {
             assert!(process.runs(), "{name} ended at once");
-            namespace.enter(|| TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok())
+            namespace.enter(&serves)
         });
         Self { process }
     }
