@@ -27,7 +27,7 @@ fn steer(host: &Host, backend: &Host) {
 
 /// A UDP datagram in its IP packet.
 fn udp_packet(from: SocketAddr, to: SocketAddr, payload: &[u8]) -> Vec<u8> {
-    let length = u16::try_from(8 + payload.len()).unwrap();
+    let length = u16::try_from(8 + payload.len()).expect("a short packet");
     let mut udp = Vec::new();
     for field in [from.port(), to.port(), length, 0] {
         udp.extend(field.to_be_bytes());
@@ -50,7 +50,7 @@ fn tunnelled(from: IpAddr, to: IpAddr, inner: &[u8]) -> Vec<u8> {
 }
 
 fn ip_packet(from: IpAddr, to: IpAddr, protocol: u8, payload: &[u8]) -> Vec<u8> {
-    let length = u16::try_from(payload.len()).unwrap();
+    let length = u16::try_from(payload.len()).expect("a short packet");
     let mut packet = if from.is_ipv4() {
         let [high, low] = (20 + length).to_be_bytes();
         vec![0x45, 0, high, low, 0x12, 0x34, 0, 0, 64, protocol, 0, 0]
