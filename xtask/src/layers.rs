@@ -57,6 +57,7 @@ const UNSAFE: &[&str] = &[
     "lb-ebpf/src/program/settings.rs",
     "lb-ebpf/src/program/tables.rs",
     "lb-userspace/src/dataplane/mapped.rs",
+    "tests/ebpf/src/program/decapsulate.rs",
     "tests/ebpf/src/program/generator.rs",
     "tests/ebpf/src/program/mod.rs",
     "tests/ebpf/src/program/reference.rs",
