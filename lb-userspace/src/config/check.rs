@@ -54,10 +54,9 @@ fn by_name<T>(found: Vec<Found<T>>, name: impl Fn(&T) -> &Name) -> BTreeMap<Name
 fn ports(services: &[Found<Service>]) -> BTreeMap<Name, BTreeSet<u16>> {
     let mut ports: BTreeMap<Name, BTreeSet<u16>> = BTreeMap::new();
     for Found { value, .. } in services {
-        ports
-            .entry(value.group.clone())
-            .or_default()
-            .insert(value.port);
+        for group in value.groups() {
+            ports.entry(group.clone()).or_default().insert(value.port);
+        }
     }
     ports
 }
@@ -166,7 +165,7 @@ fn warnings(
             warn(path, &message, "add it to one or remove it");
         }
     }
-    let used: BTreeSet<&Name> = services.iter().map(|found| &found.value.group).collect();
+    let used: BTreeSet<&Name> = services.iter().flat_map(|it| it.value.groups()).collect();
     for Found { path, value } in groups {
         let name = &value.name;
         if !used.contains(name) {

@@ -11,6 +11,7 @@
 pub mod assume;
 mod backend;
 mod check;
+mod clients;
 mod edge;
 mod group;
 mod leaf;

@@ -1,8 +1,16 @@
+use std::collections::BTreeMap;
+
 use lb_common::Protocol;
 use toml::Value;
 
-use super::{leaf, names::Names, problem::Wrong, raw::Table};
-use crate::model::Service;
+use super::{
+    clients::clients,
+    leaf,
+    names::Names,
+    problem::Wrong,
+    raw::{Found, Table},
+};
+use crate::model::{Prefix, Route, Rule, Service};
 
 /// Reads a `[[service]]`.
 pub(super) fn read(service: &mut Table<'_>, groups: &Names) -> Option<Service> {
@@ -11,13 +19,70 @@ pub(super) fn read(service: &mut Table<'_>, groups: &Names) -> Option<Service> {
     let protocol = service.required("protocol", "\"tcp\"", protocol);
     let port = service.required("port", "443", leaf::port);
     let group = service.required("group", "\"web\"", |value| groups.known(value));
+    let rules = service.tables("rule", |table| rule(table, groups));
+    check_distinct(service, &rules);
     Some(Service {
         name: name?,
         address: address?,
         protocol: protocol?,
         port: port?,
         group: group?,
+        rules: rules.into_iter().map(|found| found.value).collect(),
     })
+}
+
+fn rule(rule: &mut Table<'_>, groups: &Names) -> Option<Rule> {
+    rule.require("clients", "add `clients = [\"198.51.100.0/24\"]`");
+    let given = rule.length("clients");
+    let clients = rule.list("clients", clients);
+    let names_group = rule.has("group");
+    let group = rule.optional("group", |value| groups.known(value));
+    let names_answer = rule.has("answer");
+    let answer = rule.optional("answer", answer);
+    let wrong = match (names_group, names_answer) {
+        (true, true) => Some(("stands beside `group`", "remove one of them")),
+        (false, false) => Some((
+            "is missing, and so is `group`",
+            "add `group = \"office\"` or `answer = \"drop\"`",
+        )),
+        _ => None,
+    };
+    if let Some((message, mend)) = wrong {
+        rule.wrong("answer", Wrong::new(message, mend));
+    }
+    // With one less than given, their places are not known any more.
+    let clients = clients.filter(|clients| clients.len() == given)?;
+    let route = group.map(Route::Group).or(answer)?;
+    Some(Rule { clients, route })
+}
+
+fn answer(value: &Value) -> Result<Route, Wrong> {
+    if value.as_str() == Some("reject") {
+        return Err(Wrong::new("reject is not there yet", "use \"drop\""));
+    }
+    leaf::one_of(&[("drop", Route::Drop), ("pass", Route::Pass)])(value)
+}
+
+/// A prefix stands in the rules of a service once: of two no one could say which holds.
+fn check_distinct(service: &Table<'_>, rules: &[Found<Rule>]) {
+    let mut taken: BTreeMap<Prefix, String> = BTreeMap::new();
+    for Found { path, value } in rules {
+        for (number, clients) in value.clients.iter().enumerate() {
+            let place = format!("{path}.clients[{number}]");
+            let mut twice = None;
+            for prefix in clients.prefixes() {
+                let first = taken.entry(prefix).or_insert_with(|| place.clone());
+                if *first != place {
+                    twice = twice.or_else(|| Some((prefix, first.clone())));
+                }
+            }
+            if let Some((prefix, first)) = twice {
+                let message = format!("{prefix} is in {first} too");
+                let wrong = Wrong::new(message, "leave it to one of them");
+                service.wrong_at(place, wrong);
+            }
+        }
+    }
 }
 
 fn protocol(value: &Value) -> Result<Protocol, Wrong> {

@@ -3,7 +3,7 @@ use std::{collections::BTreeMap, fmt, net::SocketAddrV4};
 use lb_common::{CHUNK, Chunk, Entry};
 
 use crate::{
-    model::{Group, Method, Model, Name, Probe, ProbeKind, Share, Stage},
+    model::{Group, Method, Model, Name, Probe, ProbeKind, Service, Share, Stage},
     table::ring_length,
 };
 
@@ -76,7 +76,8 @@ pub fn summary(model: &Model) -> Summary {
     let used: BTreeMap<&Name, &Group> = model
         .services
         .values()
-        .filter_map(|service| model.groups.get_key_value(&service.group))
+        .flat_map(Service::groups)
+        .filter_map(|group| model.groups.get_key_value(group))
         .collect();
     let services = model.services.values().map(|service| ServiceSummary {
         name: service.name.clone(),

@@ -9,6 +9,7 @@ mod view;
 use std::{
     collections::{BTreeMap, BTreeSet},
     net::IpAddr,
+    sync::Arc,
     time::Duration,
 };
 
@@ -18,7 +19,8 @@ pub use self::{
     view::{GroupView, MemberView, ServiceView, View},
 };
 use crate::{
-    model::{Admin, Group, Health, Identity, Member, Model, Name, Share},
+    class::{Partition, partition},
+    model::{Admin, Group, Health, Identity, Member, Model, Name, Service, Share},
     neighbour::Way,
     probe::{Latency, Sample, Schedule, StreamKey, Window, stream_key, streams},
     table::Image,
@@ -107,6 +109,8 @@ pub enum Notice {
 #[derive(Clone, Debug)]
 pub struct Engine {
     model: Model,
+    /// The classes of clients that follow from the model.
+    clients: Arc<Partition>,
     admin: AdminState,
     /// By stream and group.
     windows: BTreeMap<StreamKey, BTreeMap<Name, Window>>,
@@ -148,6 +152,7 @@ impl Engine {
         now: Duration,
     ) -> (Self, Vec<Effect>) {
         let mut engine = Self {
+            clients: Arc::new(partition(&model)),
             model,
             admin: saved.admin,
             windows: BTreeMap::new(),
@@ -189,6 +194,7 @@ impl Engine {
             Event::Reload(model) => {
                 let kept = self.saved();
                 self.model = *model;
+                self.clients = Arc::new(partition(&self.model));
                 self.admin.forget_unknown(&self.model);
                 effects = self.begin(&kept.found);
             }
@@ -249,7 +255,8 @@ impl Engine {
         }
         self.failures
             .retain(|key, _| self.latencies.contains_key(key));
-        let used: BTreeSet<_> = self.model.services.values().map(|it| &it.group).collect();
+        let services = self.model.services.values();
+        let used: BTreeSet<_> = services.flat_map(Service::groups).collect();
         self.courses.retain(|group, _| used.contains(group));
         for group in used {
             let since = self.now;

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Engine, Subject, admin::memberships};
 use crate::{
-    model::{Admin, Group, Health, Member, Name, NoSuchService},
-    policy::{Explanation, MemberIndex, decide},
+    model::{Admin, Group, Health, Member, Name, NoSuchService, Route},
+    policy::{Asked, Explanation, MemberIndex, Outcome, decide},
     table::{TargetKey, ring_hash, shares},
 };
 
@@ -118,14 +118,19 @@ impl Engine {
     /// There is no such service.
     pub fn explain(&self, service: &str, client: IpAddr) -> Result<Explanation, NoSuchService> {
         let service = self.model.service(service)?;
-        let group = &self.model.groups[&service.group];
+        let asked = Asked::new(service, client, &self.clients);
+        let group = match service.route_for(asked.client) {
+            Route::Drop => return Ok(Explanation::of_answer(asked, Outcome::Drop)),
+            Route::Pass => return Ok(Explanation::of_answer(asked, Outcome::Pass)),
+            Route::Group(group) => &self.model.groups[&group],
+        };
         let states = self.states(group);
         let decision = decide(&self.with_overrides(group), &states);
         let shares = shares(group, &self.model.backends, &decision);
         let ring = self.ring(&group.name, &shares);
         Ok(Explanation {
             undecided: self.undecided(group, &states),
-            ..Explanation::new(&service.name, client, group, &decision, &ring)
+            ..Explanation::of_group(asked, group, &decision, &ring)
         })
     }
 

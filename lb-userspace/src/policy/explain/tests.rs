@@ -81,7 +81,13 @@ fn explained(group: &Group, states: &[MemberState]) -> Explanation {
     let shares = shares.map(|(member, share)| (identity(member), share.clone()));
     let ring = table::ring(&group.name, &shares.collect());
     let client = Ipv4Addr::new(198, 51, 100, 7).into();
-    Explanation::new(&"web".parse().unwrap(), client, group, &decision, &ring)
+    let asked = Asked {
+        service: "web".parse().unwrap(),
+        client,
+        class: 0,
+        rule: None,
+    };
+    Explanation::of_group(asked, group, &decision, &ring)
 }
 
 #[test]
