@@ -15,7 +15,7 @@ use std::{
 
 use lb_common::ServiceKey;
 
-use self::sweep::Address;
+pub use self::sweep::{Address, extend, runs};
 use crate::model::{Model, Prefix, Route, Service};
 
 /// The most classes that there may be: a class is a number of 15 bits in the kernel's tables.
@@ -72,8 +72,8 @@ pub fn partition(model: &Model) -> Partition {
         .map(|service| (service.key(), Inputs::of(service)))
         .collect();
     let mut numbers = Numbers::new(services.len());
-    let v4 = numbers.runs(services.values().map(|inputs| sweep::runs(&inputs.v4)));
-    let v6 = numbers.runs(services.values().map(|inputs| sweep::runs(&inputs.v6)));
+    let v4 = numbers.runs(services.values().map(|inputs| runs(&inputs.v4)));
+    let v6 = numbers.runs(services.values().map(|inputs| runs(&inputs.v6)));
     let route = |((key, inputs), choice): ((&ServiceKey, &Inputs), &usize)| {
         (*key, inputs.routes[*choice].clone())
     };
@@ -145,7 +145,7 @@ impl Numbers {
             for (_, service, choice) in together {
                 choices[*service] = *choice;
             }
-            sweep::extend(&mut all, (together[0].0, self.number(&choices)));
+            extend(&mut all, (together[0].0, self.number(&choices)));
         }
         all
     }

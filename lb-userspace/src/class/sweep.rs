@@ -3,7 +3,7 @@ use std::net::IpAddr;
 use crate::model::Prefix;
 
 /// An address of one family as a number.
-pub(super) trait Address: Copy + Ord {
+pub trait Address: Copy + Ord {
     /// The lowest address.
     const ZERO: Self;
 
@@ -49,7 +49,7 @@ impl Address for u128 {
 ///
 /// Prefixes either hold each other or have nothing in common, so going through them by their first
 /// addresses those that are open form a stack.
-pub(super) fn runs<A: Address>(prefixes: &[(Prefix, usize)]) -> Vec<(A, usize)> {
+pub fn runs<A: Address>(prefixes: &[(Prefix, usize)]) -> Vec<(A, usize)> {
     let mut prefixes = prefixes.to_vec();
     prefixes.sort_unstable_by_key(|(prefix, _)| (prefix.first(), prefix.length()));
     let mut runs = vec![(A::ZERO, 0)];
@@ -79,7 +79,7 @@ fn close<A: Address>(
 }
 
 /// Goes on with a run that begins where the last one begins or later.
-pub(super) fn extend<A: Address>(runs: &mut Vec<(A, usize)>, run: (A, usize)) {
+pub fn extend<A: Copy + Eq, C: Copy + Eq>(runs: &mut Vec<(A, C)>, run: (A, C)) {
     runs.pop_if(|(first, _)| *first == run.0);
     if runs.last().is_none_or(|(_, last)| *last != run.1) {
         runs.push(run);

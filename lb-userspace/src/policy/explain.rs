@@ -162,7 +162,9 @@ impl Explanation {
     pub fn of_group(asked: Asked, group: &Group, decision: &Decision, ring: &Ring) -> Self {
         let mut explanation = Self::new(asked, &group.members, decision, ring);
         let stages = decision.trace.iter();
-        explanation.stages = stages.map(|stage| StageSummary::new(group, stage)).collect();
+        explanation.stages = stages
+            .map(|stage| StageSummary::new(group, stage))
+            .collect();
         explanation
     }
 

@@ -51,7 +51,9 @@ impl ClassTable {
                 continue;
             }
             let before = self.v4[i - 1].1;
-            let numbers = blocks.entry(first / BLOCK).or_insert([before; BLOCK as usize]);
+            let numbers = blocks
+                .entry(first / BLOCK)
+                .or_insert([before; BLOCK as usize]);
             numbers[(first % BLOCK) as usize..].fill(*number);
         }
         blocks
@@ -114,7 +116,11 @@ impl Tree {
             best,
             halves,
         } = &self.0[node];
-        let number = if best.contains(&around) { around } else { best[0] };
+        let number = if best.contains(&around) {
+            around
+        } else {
+            best[0]
+        };
         if number != around {
             prefixes.insert((*first, *length), number);
         }
@@ -126,7 +132,11 @@ impl Tree {
 
 /// What both have in common, or else all of both. Both are in ascending order, and so is it.
 fn best_of_both(one: &[u16], other: &[u16]) -> Vec<u16> {
-    let common: Vec<u16> = one.iter().filter(|it| other.contains(it)).copied().collect();
+    let common: Vec<u16> = one
+        .iter()
+        .filter(|it| other.contains(it))
+        .copied()
+        .collect();
     if !common.is_empty() {
         return common;
     }
@@ -172,9 +182,19 @@ mod tests {
 
     #[test]
     fn only_blocks_with_two_numbers_are_told_apart_by_the_last_byte() {
-        let v4 = vec![(0, 0), (0x100, 1), (0x2f0, 2), (0x2ff, 3), (0x300, 0), (u32::MAX, 4)];
+        let v4 = vec![
+            (0, 0),
+            (0x100, 1),
+            (0x2f0, 2),
+            (0x2ff, 3),
+            (0x300, 0),
+            (u32::MAX, 4),
+        ];
         let blocks = ClassTable::new(v4, vec![(0, 0)]).mixed_blocks();
-        assert_eq!(blocks.keys().copied().collect::<Vec<_>>(), [2, u32::MAX >> 8]);
+        assert_eq!(
+            blocks.keys().copied().collect::<Vec<_>>(),
+            [2, u32::MAX >> 8]
+        );
         assert_eq!(blocks[&2][0xef..=0xf0], [1, 2]);
         assert_eq!(blocks[&2][0xfe..], [2, 3]);
         assert_eq!(blocks[&(u32::MAX >> 8)][0xfe..], [0, 4]);

@@ -63,6 +63,7 @@ fn publish(image: &mut Image, key: ServiceKey, group: &str) {
     let spec = ServiceSpec {
         name: name(&format!("s-{group}")),
         group: name(group),
+        routes: BTreeSet::new(),
     };
     image.services.insert(key, spec);
 }
@@ -184,6 +185,10 @@ fn services_are_withdrawn_first_and_published_last() {
 
 fn kind(change: &Change) -> &'static str {
     match change {
+        Change::AllowGroup(_) => "allow",
+        Change::ForbidGroup(_) => "forbid",
+        Change::SelectClients { .. } => "select",
+        Change::WriteClients { .. } => "clients",
         Change::FreeTarget { .. } => "free",
         Change::PointRow { .. } => "row",
         Change::PutService { .. } => "put",
