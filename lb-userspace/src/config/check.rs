@@ -9,9 +9,10 @@ use super::{
     summary::summary,
 };
 use crate::{
-    dataplane::Capacity,
-    model::{Backend, Group, Model, Name, Service},
-    table::group_id,
+    class::{MOST_CLASSES, partition},
+    dataplane::{Capacity, row_length},
+    model::{Backend, Group, Model, Name, Route, Service},
+    table::{ClassTable, group_id},
 };
 
 /// Reads a whole configuration file.
@@ -43,6 +44,7 @@ pub(super) fn file(root: &mut Table<'_>) -> Option<Checked> {
         services: by_name(services, |service| &service.name),
     };
     check_sizes(root, &model);
+    check_clients(root, &model);
     Some(Checked { model, warnings })
 }
 
@@ -112,12 +114,6 @@ fn check_sizes(root: &Table<'_>, model: &Model) {
         ("service", "services", summary.services.len(), size.services),
         (
             "group",
-            "groups that services use",
-            summary.rings,
-            size.rows,
-        ),
-        (
-            "group",
             "members of groups that services use",
             summary.targets,
             // No target has the id 0.
@@ -139,6 +135,58 @@ fn check_sizes(root: &Table<'_>, model: &Model) {
         let mend = format!("use at least {}", summary.ring_slots);
         root.wrong_at("edge.ring_slots".to_owned(), Wrong::new(message, mend));
     }
+}
+
+/// Whether the kernel's tables hold the client prefixes of the rules.
+fn check_clients(root: &Table<'_>, model: &Model) {
+    let clients = partition(model);
+    let classes = clients.classes.len();
+    let wrong = |message: String, mend: String| root.wrong("service", Wrong::new(message, mend));
+    if classes > MOST_CLASSES {
+        let message = format!("the rules of all services make {classes} classes of clients");
+        let mend = format!("use fewer rules, so that there are at most {MOST_CLASSES}");
+        return wrong(message, mend);
+    }
+    let size = Capacity::new(0);
+    let table = ClassTable::of(&clients);
+    let long = table.mixed_blocks().len();
+    if long > size.long_networks as usize {
+        let most = size.long_networks;
+        wrong(
+            format!("rules cut {long} networks of 256 IPv4 addresses"),
+            format!("use fewer IPv4 prefixes longer than /24, so that it is at most {most}"),
+        );
+    }
+    let v6 = table.prefixes().len();
+    if v6 > size.v6_prefixes as usize {
+        let most = size.v6_prefixes;
+        wrong(
+            format!("the rules need {v6} IPv6 prefixes"),
+            format!("use at most {most}"),
+        );
+    }
+    let with_rules = model.services.values().filter(|it| !it.rules.is_empty());
+    let rows: BTreeSet<(&Name, Vec<_>)> = with_rules.map(row).collect();
+    let needed = rows.len() * row_length(classes) + model.groups.len();
+    if needed > size.rows as usize {
+        let message = format!(
+            "{} services with rules times {classes} classes are too many",
+            rows.len()
+        );
+        let mend = "use fewer rules, or spread the services over several edges";
+        wrong(message, mend.to_owned());
+    }
+}
+
+/// What services with a row of their own differ by.
+fn row(service: &Service) -> (&Name, Vec<(String, &Route)>) {
+    let rules = service.rules.iter().flat_map(|rule| {
+        let clients = rule.clients.iter();
+        clients.map(|clients| (clients.to_string(), &rule.route))
+    });
+    let mut rules: Vec<_> = rules.collect();
+    rules.sort();
+    (&service.group, rules)
 }
 
 fn warnings(
@@ -187,11 +235,14 @@ fn warnings(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{
-        parse,
-        problem::Report,
-        raw,
-        tests::{GOOD, mistakes, with},
+    use crate::{
+        config::{
+            parse,
+            problem::Report,
+            raw,
+            tests::{GOOD, mistakes, with},
+        },
+        model::{Clients, Rule},
     };
 
     /// A configuration with another group and service `h`.
@@ -217,11 +268,16 @@ mod tests {
         assert_eq!(pool(&two, 49_152), [""; 0]);
     }
 
+    fn name_of(number: u32) -> Name {
+        format!("x{number}").parse().unwrap()
+    }
+
     /// What is wrong with the sizes of a model.
     fn too_large(model: &Model) -> String {
         let report = Report::default();
         let checked = raw::document("", &report, |root| {
             check_sizes(root, model);
+            check_clients(root, model);
             Some(())
         });
         report
@@ -244,11 +300,11 @@ mod tests {
     }
 
     #[test]
-    fn more_services_and_groups_than_the_tables_hold() {
+    fn more_services_than_the_tables_hold() {
         let mut model = parse(GOOD).unwrap().model;
         model.edge.ring_slots = 1 << 26;
         let (service, group) = (model.services["s"].clone(), model.groups["g"].clone());
-        let name = |number: u32| format!("x{number}").parse::<Name>().unwrap();
+        let name = name_of;
         for number in 1..1024 {
             let name = name(number);
             model.services.insert(name.clone(), service.clone());
@@ -260,11 +316,79 @@ mod tests {
         let services = "service: there are 1025 services; \
             use at most 1024, or spread them over several edges";
         assert_eq!(too_large(&model), services);
-        model.services.get_mut(&name(1024)).unwrap().group = name(1024);
-        model.groups.insert(name(1024), group);
-        let groups = "group: there are 1025 groups that services use; \
-            use at most 1024, or spread them over several edges";
-        assert_eq!(too_large(&model), format!("{services}\n{groups}"));
+    }
+
+    /// A service with rules that send these clients to its group.
+    fn with_clients(clients: impl Iterator<Item = String>, route: &Route) -> Model {
+        let mut model = parse(GOOD).unwrap().model;
+        let service = model.services.get_mut("s").unwrap();
+        let range = |text: String| {
+            let (first, last) = text.split_once('-').unwrap();
+            Clients::new(first.parse().unwrap(), last.parse().unwrap()).unwrap()
+        };
+        service.rules = vec![Rule {
+            clients: clients.map(range).collect(),
+            route: route.clone(),
+        }];
+        model
+    }
+
+    #[test]
+    fn more_client_prefixes_than_the_tables_hold() {
+        let v4 = |count: u32| {
+            let first = |i: u32| std::net::Ipv4Addr::from_bits(0x0a00_0000 + 256 * i);
+            let clients = (0..count).map(|i| format!("{}-{}", first(i), first(i)));
+            too_large(&with_clients(clients, &Route::Drop))
+        };
+        assert_eq!(v4(8192), "");
+        let expected = "service: rules cut 8193 networks of 256 IPv4 addresses; use fewer IPv4 \
+            prefixes longer than /24, so that it is at most 8192";
+        assert_eq!(v4(8193), expected);
+        let v6 = |count: u128| {
+            let first = |i: u128| std::net::Ipv6Addr::from_bits((1 << 125) + (i << 65));
+            let clients = (0..count).map(|i| format!("{}-{}", first(i), first(i)));
+            too_large(&with_clients(clients, &Route::Drop))
+        };
+        assert_eq!(v6(65_536), "");
+        assert_eq!(
+            v6(65_537),
+            "service: the rules need 65537 IPv6 prefixes; use at most 65536"
+        );
+    }
+
+    #[test]
+    fn more_classes_than_there_are_numbers() {
+        let group = parse(GOOD).unwrap().model.groups["g"].clone();
+        let too_many = |services: u32| {
+            let mut model = parse(GOOD).unwrap().model;
+            let service = model.services.remove("s").unwrap();
+            // Each service halves the classes of all others.
+            for number in 0..services {
+                let net = |i: u32| std::net::Ipv4Addr::from_bits(i << 12);
+                let drops = (0..1 << services).filter(|i| i >> number & 1 == 1);
+                let clients = drops.map(|i| {
+                    let last = std::net::Ipv4Addr::from_bits(i << 12 | 0xfff);
+                    Clients::new(net(i).into(), last.into()).unwrap()
+                });
+                let rule = Rule {
+                    clients: clients.collect(),
+                    route: Route::Drop,
+                };
+                let mut service = service.clone();
+                service.name = name_of(number);
+                service.port = 80 + number as u16;
+                service.rules = vec![rule];
+                model.services.insert(service.name.clone(), service);
+            }
+            model.groups.insert(group.name.clone(), group.clone());
+            too_large(&model)
+        };
+        let rows = "service: 14 services with rules times 16384 classes are too many; use fewer \
+            rules, or spread the services over several edges";
+        assert_eq!(too_many(14), rows);
+        let classes = "service: the rules of all services make 32768 classes of clients; use fewer \
+            rules, so that there are at most 32767";
+        assert_eq!(too_many(15), classes);
     }
 
     #[test]

@@ -80,3 +80,94 @@ fn is_mapped(text: &str, instead: String) -> Wrong {
     let message = format!("{} is IPv4 written as IPv6", shown(text));
     Wrong::new(message, format!("write it as \"{instead}\""))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<String, String> {
+        match clients(&Value::String(text.to_owned())) {
+            Ok(clients) => Ok(clients.to_string()),
+            Err(wrong) => Err(wrong.at("x").to_string().split_off(3)),
+        }
+    }
+
+    #[test]
+    fn prefixes_ranges_and_addresses() {
+        for (text, expected) in [
+            ("198.51.100.0/24", "198.51.100.0/24"),
+            ("0.0.0.0/0", "0.0.0.0/0"),
+            ("::/0", "::/0"),
+            ("2001:db8::/32", "2001:db8::/32"),
+            ("2001:db8::1", "2001:db8::1/128"),
+            ("192.0.2.7", "192.0.2.7/32"),
+            ("192.0.2.0-192.0.2.255", "192.0.2.0/24"),
+            ("1.2.3.4-5.6.7.8", "1.2.3.4-5.6.7.8"),
+            ("::1-::2", "::1-::2"),
+        ] {
+            assert_eq!(read(text), Ok(expected.to_owned()));
+        }
+    }
+
+    #[test]
+    fn bad_clients() {
+        let use_what = format!("use {WANTED}");
+        let rubbish = |text: &str| format!("{text:?} is no prefix, range or address; {use_what}");
+        for (text, expected) in [
+            (
+                "10.0.0.1/8",
+                "\"10.0.0.1/8\" has bits beyond its length; use \"10.0.0.0/8\"",
+            ),
+            (
+                "2001:db8::1/32",
+                "\"2001:db8::1/32\" has bits beyond its length; use \"2001:db8::/32\"",
+            ),
+            (
+                "10.0.0.0/33",
+                "\"10.0.0.0/33\" is out of range; use a length of 0 to 32",
+            ),
+            (
+                "::/129",
+                "\"::/129\" is out of range; use a length of 0 to 128",
+            ),
+            (
+                "10.0.0.9-10.0.0.1",
+                "\"10.0.0.9-10.0.0.1\" ends before it begins; use \"10.0.0.1-10.0.0.9\"",
+            ),
+            (
+                "10.0.0.1-::1",
+                "\"10.0.0.1-::1\" mixes IPv4 and IPv6; use two addresses of the same family",
+            ),
+            (
+                "::ffff:10.0.0.0/104",
+                "\"::ffff:10.0.0.0/104\" is IPv4 written as IPv6; write it as \"10.0.0.0/8\"",
+            ),
+            (
+                "::ffff:10.0.0.1",
+                "\"::ffff:10.0.0.1\" is IPv4 written as IPv6; write it as \"10.0.0.1\"",
+            ),
+            (
+                "::1-::ffff:10.0.0.1",
+                "\"::1-::ffff:10.0.0.1\" is IPv4 written as IPv6; write it as \"10.0.0.1\"",
+            ),
+        ] {
+            assert_eq!(read(text), Err(expected.to_owned()));
+        }
+        for text in [
+            "",
+            "x",
+            "10.0.0/8",
+            "10.0.0.0/",
+            "10.0.0.0/+8",
+            "/8",
+            "-",
+            "1.2.3.4-",
+            "10.0.0.0/8/9",
+            "10.0.0.0/256",
+            "fe80::1%eth0",
+        ] {
+            assert_eq!(read(text), Err(rubbish(text)));
+        }
+        assert!(clients(&Value::Integer(10)).is_err());
+    }
+}

@@ -94,7 +94,10 @@ fn protocol(value: &Value) -> Result<Protocol, Wrong> {
 
 #[cfg(test)]
 mod tests {
-    use crate::config::tests::{expect, mistakes, with};
+    use crate::config::{
+        parse,
+        tests::{expect, mistakes, with},
+    };
 
     #[test]
     fn bad_services() {
@@ -145,6 +148,72 @@ mod tests {
                 ),
             ],
         );
+    }
+
+    fn rule(text: &str) -> String {
+        with("group = \"g\"", &format!("group = \"g\"\nrule = [{text}]"))
+    }
+
+    #[test]
+    fn bad_rules() {
+        let clients = "clients = [\"10.0.0.0/8\"]";
+        for (text, expected) in [
+            (
+                format!("{{ {clients} }}"),
+                "service[0].rule[0].answer: is missing, and so is `group`; add `group = \"office\"` \
+                 or `answer = \"drop\"`",
+            ),
+            (
+                format!("{{ {clients}, group = \"g\", answer = \"drop\" }}"),
+                "service[0].rule[0].answer: stands beside `group`; remove one of them",
+            ),
+            (
+                format!("{{ {clients}, answer = \"reject\" }}"),
+                "service[0].rule[0].answer: reject is not there yet; use \"drop\"",
+            ),
+            (
+                format!("{{ {clients}, answer = \"allow\" }}"),
+                "service[0].rule[0].answer: \"allow\" is unknown; use \"drop\" or \"pass\"",
+            ),
+            (
+                format!("{{ {clients}, group = \"h\" }}"),
+                "service[0].rule[0].group: no group is named \"h\"; did you mean \"g\"?",
+            ),
+            (
+                "{ group = \"g\" }".to_owned(),
+                "service[0].rule[0].clients: is missing; add `clients = [\"198.51.100.0/24\"]`",
+            ),
+            (
+                "{ clients = [], group = \"g\" }".to_owned(),
+                "service[0].rule[0].clients: is empty; add `clients = [\"198.51.100.0/24\"]`",
+            ),
+            (
+                format!("{{ {clients}, group = \"g\", location = \"*\" }}"),
+                "service[0].rule[0].location: unknown key; known here: clients, group, answer",
+            ),
+        ] {
+            assert_eq!(mistakes(&rule(&text)), [expected], "{text}");
+        }
+    }
+
+    #[test]
+    fn one_prefix_in_two_rules() {
+        let text = "{ clients = [\"10.0.0.0/8\", \"10.0.0.0-10.0.0.9\"], group = \"g\" }, \
+            { clients = [\"11.0.0.0/8\", \"10.0.0.8/31\", \"10.0.0.0/16\"], answer = \"drop\" }";
+        let expected = "service[0].rule[1].clients[1]: 10.0.0.8/31 is in service[0].rule[0].clients[1] \
+            too; leave it to one of them";
+        assert_eq!(mistakes(&rule(text)), [expected]);
+    }
+
+    #[test]
+    fn a_group_that_only_a_rule_names_is_one_of_the_service() {
+        let text = rule("{ clients = [\"10.0.0.0/8\"], group = \"h\" }");
+        let second = "[[group]]\nname = \"h\"\nprobe = { kind = \"http\" }\n\
+            member = [{ backend = \"a\" }]\n";
+        let checked = parse(&(text + second)).unwrap();
+        assert_eq!(checked.warnings, []);
+        let probe = checked.model.groups["h"].probe.as_ref().unwrap();
+        assert_eq!(probe.port, 80, "the service's");
     }
 
     #[test]

@@ -78,7 +78,7 @@ pub fn diff(tables: &Tables, image: &Image) -> Result<Plan, DoesNotFit> {
             services.withdraw,
             targets.join,
             services.allow,
-            rings.write,
+            rows.used(rings.write),
             rows.point_new,
             services.move_away,
             rows.point,

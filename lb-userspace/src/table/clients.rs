@@ -1,5 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::class::Partition;
+
 /// Addresses of one last byte: what an element of CLIENTS_V4_LONG tells apart.
 const BLOCK: u32 = 1 << 8;
 
@@ -25,6 +27,24 @@ impl ClassTable {
         let numbers = v4.iter().map(|it| it.1).chain(v6.iter().map(|it| it.1));
         let numbers = numbers.collect();
         Self { v4, v6, numbers }
+    }
+
+    /// The table in which each class is its own number.
+    ///
+    /// # Panics
+    ///
+    /// With more classes than [`crate::class::MOST_CLASSES`].
+    pub fn of(clients: &Partition) -> Self {
+        let number = |class: usize| u16::try_from(class).expect("classes are numbers of 15 bits");
+        let v4 = clients
+            .v4
+            .iter()
+            .map(|(first, class)| (*first, number(*class)));
+        let v6 = clients
+            .v6
+            .iter()
+            .map(|(first, class)| (*first, number(*class)));
+        Self::new(v4.collect(), v6.collect())
     }
 
     /// The runs of IPv4.

@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use lb_common::{Descriptor, Row, ServiceKey};
 
@@ -20,6 +20,21 @@ pub(super) struct Plan {
     /// What rows say that packets look at; to be done when those services have left them that go to
     /// another.
     pub(super) point: Vec<Change>,
+}
+
+impl Plan {
+    /// Those of the new rings that some row shows. Rules can leave no client to a group.
+    pub(super) fn used(&self, write: Vec<Change>) -> Vec<Change> {
+        let offset = |change: &Change| match change {
+            Change::PointRow { descriptor, .. } => Some(descriptor.offset()),
+            Change::WriteSlots { offset, .. } => Some(*offset),
+            _ => None,
+        };
+        let points = self.point_new.iter().chain(&self.point);
+        let shown: BTreeSet<_> = points.map(offset).collect();
+        let is_shown = |change: &Change| shown.contains(&offset(change));
+        write.into_iter().filter(is_shown).collect()
+    }
 }
 
 /// Rows grow by this many descriptors, so that a further class seldom needs another row.
