@@ -79,7 +79,7 @@ pub fn diff(tables: &Tables, image: &Image) -> Result<Plan, DoesNotFit> {
             targets.join,
             services.allow,
             rows.used(rings.write),
-            rows.point_new,
+            rows.point_first,
             services.move_away,
             rows.point,
             clients,

@@ -15,24 +15,22 @@ use crate::{
 pub(super) struct Plan {
     /// The row of every service to be published.
     pub(super) rows: BTreeMap<ServiceKey, Row>,
-    /// What rows say that no packet looks at yet.
-    pub(super) point_new: Vec<Change>,
-    /// What rows say that packets look at; to be done when those services have left them that go to
-    /// another.
+    /// What rows of groups say, and rows that no packet looks at yet.
+    pub(super) point_first: Vec<Change>,
+    /// What rows of services with rules say; to be done when those services have left them that go
+    /// to another.
     pub(super) point: Vec<Change>,
+    /// Where the rings begin that rows show.
+    shown: BTreeSet<u32>,
 }
 
 impl Plan {
     /// Those of the new rings that some row shows. Rules can leave no client to a group.
     pub(super) fn used(&self, write: Vec<Change>) -> Vec<Change> {
-        let offset = |change: &Change| match change {
-            Change::PointRow { descriptor, .. } => Some(descriptor.offset()),
-            Change::WriteSlots { offset, .. } => Some(*offset),
-            _ => None,
+        let is_shown = |change: &Change| match change {
+            Change::WriteSlots { offset, .. } => self.shown.contains(offset),
+            _ => true,
         };
-        let points = self.point_new.iter().chain(&self.point);
-        let shown: BTreeSet<_> = points.map(offset).collect();
-        let is_shown = |change: &Change| shown.contains(&offset(change));
         write.into_iter().filter(is_shown).collect()
     }
 }
@@ -58,8 +56,9 @@ pub(super) fn plan(
     let mut rows = Rows::new(tables);
     let mut plan = Plan {
         rows: BTreeMap::new(),
-        point_new: Vec::new(),
+        point_first: Vec::new(),
         point: Vec::new(),
+        shown: BTreeSet::new(),
     };
     let mut wanted = stay(tables, scope, places);
     group_rows(tables, scope, &mut rows, &mut plan.rows)?;
@@ -81,15 +80,18 @@ pub(super) fn plan(
             );
         }
     }
-    let in_use = tables.rows_in_use();
-    let in_use: Vec<_> = in_use.into_iter().map(Extent::of_row).collect();
+    let in_use = tables.rows_in_use().into_iter();
+    let shared = in_use.filter(|row| row.classes() > 1);
+    let shared: Vec<_> = shared.map(Extent::of_row).collect();
+    let rings = wanted.values().filter(|ring| ring.length() > 0);
+    plan.shown = rings.map(|ring| ring.offset()).collect();
     for (row, descriptor) in wanted {
         if tables.rows[row as usize] != descriptor {
-            let seen = in_use.iter().any(|extent| extent.holds(row as usize));
+            let seen = shared.iter().any(|extent| extent.holds(row as usize));
             let phase = if seen {
                 &mut plan.point
             } else {
-                &mut plan.point_new
+                &mut plan.point_first
             };
             phase.push(Change::PointRow { row, descriptor });
         }
