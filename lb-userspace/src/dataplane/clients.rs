@@ -60,8 +60,16 @@ impl Clients {
     /// What a buffer says.
     pub(super) fn read(&self, buffer: u32) -> Result<ClassTable, KernelError> {
         let mut v4 = vec![(0, 0)];
+        let mut before = None;
         for word in 0..WORDS {
-            let places = places_of(self.networks.load(buffer * WORDS + word));
+            let value = self.networks.load(buffer * WORDS + word);
+            // Mostly a run goes on.
+            if before == Some(value) {
+                continue;
+            }
+            let places = places_of(value);
+            let is_one_class = places[0].resolve().is_ok() && places == [places[0]; 4];
+            before = is_one_class.then_some(value);
             for (network, place) in (word * IN_WORD..).zip(places) {
                 match place.resolve() {
                     Ok(class) => class::extend(&mut v4, (network << 8, class)),

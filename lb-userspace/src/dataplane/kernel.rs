@@ -139,10 +139,7 @@ impl Kernel {
             tables.service_groups.insert(allowed);
         }
         tables.buffer = self.control.load(0).clients & 1;
-        tables.clients = [
-            Arc::new(self.clients.read(0)?),
-            Arc::new(self.clients.read(1)?),
-        ];
+        tables.clients = Arc::new(self.clients.read(tables.buffer)?);
         Ok(tables)
     }
 

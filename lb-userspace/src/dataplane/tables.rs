@@ -64,10 +64,12 @@ pub struct Tables {
     pub(super) targets: BTreeMap<u16, Target>,
     /// The groups whose targets may serve a service besides its own.
     pub(super) service_groups: BTreeSet<ServiceGroup>,
-    /// The two buffers of client prefixes.
-    pub(super) clients: [Arc<ClassTable>; 2],
-    /// The buffer in use.
+    /// What the buffer of client prefixes says that is in use.
+    pub(super) clients: Arc<ClassTable>,
+    /// Which buffer that is, 0 or 1.
     pub(super) buffer: u32,
+    /// What was written to the other one, to be put into use.
+    pub(super) next_clients: Option<Arc<ClassTable>>,
     /// Since the last release, and between that and the one before.
     pub(super) retired: [Retired; 2],
 }
@@ -95,8 +97,9 @@ impl Tables {
             slots: vec![0; capacity.ring_slots as usize],
             targets: BTreeMap::new(),
             service_groups: BTreeSet::new(),
-            clients: Default::default(),
+            clients: Arc::default(),
             buffer: 0,
+            next_clients: None,
             retired: Default::default(),
         }
     }
@@ -128,7 +131,7 @@ impl Tables {
 
     /// The class numbers of clients, as packets find them.
     pub fn clients_in_use(&self) -> &ClassTable {
-        &self.clients[self.buffer as usize % 2]
+        &self.clients
     }
 
     /// The target ids in the slots of the ring that a row points to; empty if it has no answer.
@@ -177,9 +180,7 @@ impl Tables {
             Change::SetTarget { id, target } => {
                 self.targets.insert(*id, *target);
             }
-            Change::WriteClients { buffer, table } => {
-                self.clients[*buffer as usize % 2] = table.clone();
-            }
+            Change::WriteClients { table, .. } => self.next_clients = Some(table.clone()),
             Change::WriteSlots { offset, slots } => {
                 let start = *offset as usize;
                 self.slots[start..start + slots.len()].copy_from_slice(slots);
@@ -321,6 +322,7 @@ impl Tables {
         let before = self.clients_in_use().numbers().clone();
         let rings: BTreeMap<_, _> = self.rings_in_use().map(|it| (it.offset(), it)).collect();
         self.buffer = buffer;
+        self.clients = self.next_clients.take().unwrap_or_default();
         let left: Vec<u16> = before
             .difference(self.clients_in_use().numbers())
             .copied()
