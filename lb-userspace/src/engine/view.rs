@@ -119,19 +119,23 @@ impl Engine {
     pub fn explain(&self, service: &str, client: IpAddr) -> Result<Explanation, NoSuchService> {
         let service = self.model.service(service)?;
         let asked = Asked::new(service, client, &self.clients);
-        let group = match service.route_for(asked.client) {
-            Route::Drop => return Ok(Explanation::of_answer(asked, Outcome::Drop)),
-            Route::Pass => return Ok(Explanation::of_answer(asked, Outcome::Pass)),
-            Route::Group(group) => &self.model.groups[&group],
+        let explanation = match service.route_for(asked.client) {
+            Route::Drop => Explanation::of_answer(asked, Outcome::Drop),
+            Route::Group(group) => self.explain_group(asked, &self.model.groups[&group]),
+            Route::Pass => Explanation::of_answer(asked, Outcome::Pass),
         };
-        let states = self.states(group);
-        let decision = decide(&self.with_overrides(group), &states);
+        let mut groups = service.groups().map(|group| &self.model.groups[group]);
+        Ok(Explanation {
+            undecided: groups.any(|group| self.undecided(group, &self.states(group))),
+            ..explanation
+        })
+    }
+
+    fn explain_group(&self, asked: Asked, group: &Group) -> Explanation {
+        let decision = decide(&self.with_overrides(group), &self.states(group));
         let shares = shares(group, &self.model.backends, &decision);
         let ring = self.ring(&group.name, &shares);
-        Ok(Explanation {
-            undecided: self.undecided(group, &states),
-            ..Explanation::of_group(asked, group, &decision, &ring)
-        })
+        Explanation::of_group(asked, group, &decision, &ring)
     }
 
     /// How the members that an operator means stand, one line each.

@@ -30,8 +30,8 @@ pub struct Explanation {
     pub rule: Option<MatchedRule>,
     /// What becomes of a new flow.
     pub outcome: Outcome,
-    /// The group waits for its first probe results, so this is not in force: until then its services
-    /// stay as they are.
+    /// A group of the service waits for its first probe results, so this is not in force: until then
+    /// the service stays as it is.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub undecided: bool,
     /// No member is healthy, and the all-down rule is in use.

@@ -2,6 +2,7 @@ mod admin;
 mod decisions;
 mod many;
 mod reload;
+mod rules;
 
 use std::net::Ipv4Addr;
 

@@ -161,6 +161,35 @@ no member may get traffic: new flows are dropped
 }
 
 #[test]
+fn the_text_names_the_rule_and_what_it_says() {
+    let asked = |group: Option<&str>, answer: Option<&str>| Asked {
+        service: "web".parse().unwrap(),
+        client: Ipv4Addr::new(10, 0, 0, 9).into(),
+        class: 3,
+        rule: Some(MatchedRule {
+            rule: 1,
+            prefix: "10.0.0.8/31".to_owned(),
+            group: group.map(|name| name.parse().unwrap()),
+            answer: answer.map(str::to_owned),
+        }),
+    };
+    let dropped = Explanation::of_answer(asked(None, Some("drop")), Outcome::Drop);
+    let expected = "service web, client 10.0.0.9\nclass 3, by rule 1 of 10.0.0.8/31: drop\n\n\
+        new flows are dropped\n";
+    assert_eq!(dropped.to_string(), expected);
+    let passed = Explanation::of_answer(asked(None, Some("pass")), Outcome::Pass);
+    let expected = "service web, client 10.0.0.9\nclass 3, by rule 1 of 10.0.0.8/31: pass\n\n\
+        new flows are left to this host\n";
+    assert_eq!(passed.to_string(), expected);
+    let (group, states) = w1();
+    let decision = decide(&group, &states);
+    let by_group = asked(Some("web-pool"), None);
+    let text = Explanation::of_group(by_group, &group, &decision, &Ring::default()).to_string();
+    let line = "class 3, by rule 1 of 10.0.0.8/31: group web-pool";
+    assert!(text.lines().any(|it| it == line), "{text}");
+}
+
+#[test]
 fn a_long_list_is_cut_and_columns_stay_aligned() {
     let (mut group, _) = w1();
     group.members = (1..=12)

@@ -14,8 +14,8 @@ impl fmt::Display for Explanation {
         if self.undecided {
             writeln!(
                 f,
-                "not in force: the group waits for its first probe results; until then the service \
-                 stays as it is"
+                "not in force: a group of the service waits for its first probe results; until then \
+                 the service stays as it is"
             )?;
         }
         for stages in self.stages.chunk_by(|one, next| one.group == next.group) {
