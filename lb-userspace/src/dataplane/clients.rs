@@ -103,11 +103,9 @@ impl Clients {
 
     /// Makes a buffer say what `table` says; no packet looks at it. What it says already is left.
     pub(super) fn write(&mut self, buffer: u32, table: &ClassTable) -> Result<(), KernelError> {
-        let mut index = 0;
-        for numbers in table.mixed_blocks().into_values() {
-            let element = buffer * self.long_networks() + index;
+        let first = buffer * self.long_networks();
+        for (element, numbers) in (first..).zip(table.mixed_blocks().into_values()) {
             self.long.store(element, &LongNetwork(numbers));
-            index += 1;
         }
         let mut places = Places::new(table);
         for word in 0..WORDS {

@@ -1,6 +1,7 @@
-use std::{net::Ipv6Addr, sync::Arc};
+mod capacity;
+mod property;
 
-use proptest::{prelude::*, sample};
+use std::{net::Ipv6Addr, sync::Arc};
 
 use super::*;
 use crate::{
@@ -16,7 +17,7 @@ enum Answer {
     Drop,
     /// From a ring of this group.
     Group(u32),
-    NoAnswer,
+    Nobody,
     Pass,
 }
 
@@ -32,7 +33,7 @@ fn packet(tables: &Tables, key: &ServiceKey, client: IpAddr) -> Option<Answer> {
         "a class that the row has not"
     );
     let answer = match tables.rows[(service.row.first() + class) as usize] {
-        Descriptor::NO_ANSWER => Answer::NoAnswer,
+        Descriptor::NO_ANSWER => Answer::Nobody,
         Descriptor::DROP => Answer::Drop,
         Descriptor::PASS => Answer::Pass,
         ring => {
@@ -66,7 +67,7 @@ fn intended(image: &Image, key: &ServiceKey, client: IpAddr) -> Option<Answer> {
         match route.unwrap_or_else(|| Route::Group(spec.group.clone())) {
             Route::Drop => Answer::Drop,
             Route::Pass => Answer::Pass,
-            Route::Group(group) if image.rings[&group].slots.is_empty() => Answer::NoAnswer,
+            Route::Group(group) if image.rings[&group].slots.is_empty() => Answer::Nobody,
             Route::Group(group) => Answer::Group(group_id(&group)),
         },
     )
@@ -191,8 +192,8 @@ fn emptied_or_filled(
     groups: &BTreeSet<u32>,
 ) -> bool {
     match (before, now) {
-        (Some(Answer::NoAnswer), Some(Answer::Group(group))) => groups.contains(group),
-        (Some(Answer::Group(group)), Some(Answer::NoAnswer)) => {
+        (Some(Answer::Nobody), Some(Answer::Group(group))) => groups.contains(group),
+        (Some(Answer::Group(group)), Some(Answer::Nobody)) => {
             let ring = image
                 .rings
                 .iter()
@@ -281,7 +282,7 @@ fn a_class_that_stays_keeps_its_number_and_a_new_one_rests_none() {
     let before = ten(&tables);
     let more = [rules, vec![(prefix("10.0.0.0/24"), group("c"))]].concat();
     rest(&mut tables);
-    let next = with_rules(GROUPS, &[("a", more.clone())]);
+    let next = with_rules(GROUPS, &[("a", more)]);
     let changes = settle_soundly(&mut tables, &next);
     assert_eq!(count(&changes, "put"), 0, "the row has room");
     assert_eq!(ten(&tables), before);
@@ -394,135 +395,4 @@ fn groups_of_a_service_that_ended_are_forgotten_before_its_id_is_used_again() {
     assert!(tables.service_groups.is_empty());
     update(&mut tables, &next);
     assert_eq!(tables.services[&service_key(0, 80)].id, id);
-}
-
-#[test]
-fn client_prefixes_that_do_not_fit_are_refused_whole_with_the_map() {
-    let capacity = Capacity {
-        long_networks: 1,
-        v6_prefixes: 1,
-        ..Capacity::new(4096)
-    };
-    let tables = Tables::new(capacity);
-    let image = |prefixes: &[&str]| {
-        let rules = prefixes.iter().map(|it| (prefix(it), group("b")));
-        with_rules(GROUPS, &[("a", rules.collect())])
-    };
-    assert!(diff(&tables, &image(&["10.0.0.1/32", "10.0.0.9/32", "2000::/3"])).is_ok());
-    let long = DoesNotFit::LongNetworks { needed: 2, size: 1 };
-    assert_eq!(
-        diff(&tables, &image(&["10.0.0.1/32", "10.0.1.1/32"])),
-        Err(long)
-    );
-    let v6 = DoesNotFit::V6Prefixes { needed: 2, size: 1 };
-    assert_eq!(diff(&tables, &image(&["2000::/64", "4000::/64"])), Err(v6));
-}
-
-#[test]
-fn too_many_descriptors_and_groups_of_services_are_refused_whole() {
-    let capacity = Capacity {
-        rows: 17,
-        service_groups: 1,
-        ..Capacity::new(4096)
-    };
-    let tables = Tables::new(capacity);
-    let one = vec![(prefix("10.0.0.0/8"), group("b"))];
-    assert!(
-        diff(
-            &tables,
-            &with_rules(GROUPS, &[("a", one.clone()), ("a", vec![])])
-        )
-        .is_ok()
-    );
-    let dropped = vec![(prefix("10.0.0.0/8"), Route::Drop)];
-    let rows = DoesNotFit::Rows {
-        needed: 32,
-        size: 17,
-    };
-    let two = with_rules(GROUPS, &[("a", one.clone()), ("a", dropped)]);
-    assert_eq!(diff(&tables, &two), Err(rows));
-    let groups = DoesNotFit::ServiceGroups { needed: 2, size: 1 };
-    let equal = with_rules(GROUPS, &[("a", one.clone()), ("a", one)]);
-    assert_eq!(diff(&tables, &equal), Err(groups));
-}
-
-fn images() -> impl Strategy<Value = Image> {
-    let routes = vec![Route::Drop, Route::Pass, group("a"), group("b"), group("c")];
-    let rules =
-        prop::collection::btree_map(sample::select(prefixes()), sample::select(routes), 0..6);
-    let own = sample::select(vec!["a", "b", "c"]);
-    let services = prop::collection::vec((own, rules, 0..3), 1..4);
-    let members = prop::collection::vec(prop::collection::btree_set(1..6_u8, 0..4), 3);
-    let held = prop::option::weighted(0.2, sample::select(vec!["a", "b", "c"]));
-    (services, members, held).prop_map(|(services, members, held)| {
-        let members: Vec<Vec<u8>> = members
-            .into_iter()
-            .map(|it| it.into_iter().collect())
-            .collect();
-        let groups: Vec<(&str, &[u8])> = ["a", "b", "c"]
-            .into_iter()
-            .zip(members.iter().map(Vec::as_slice))
-            .collect();
-        let services: Vec<_> = services
-            .into_iter()
-            .map(|(own, rules, with)| {
-                let rules = if with == 0 {
-                    Vec::new()
-                } else {
-                    rules.into_iter().collect()
-                };
-                (own, rules)
-            })
-            .collect();
-        let mut image = with_rules(&groups, &services);
-        image.held.extend(held.map(name));
-        image
-    })
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(150))]
-
-    #[test]
-    fn every_step_is_sound_for_every_client(
-        images in prop::collection::vec((images(), any::<bool>(), any::<bool>()), 1..6),
-    ) {
-        let mut tables = tables();
-        for (image, rests, restarts) in images {
-            settle_soundly(&mut tables, &image);
-            if image.held.is_empty() {
-                assert_shows(&tables, &image);
-            }
-            if rests {
-                rest(&mut tables);
-                for change in collect(&tables, &image, &BTreeSet::new()) {
-                    follow(&mut tables, &change);
-                }
-                prop_assert_eq!(diff(&tables, &image), Ok(Plan::default()));
-            }
-            if restarts {
-                tables.retired = Default::default();
-                prop_assert_eq!(diff(&tables, &image), Ok(Plan::default()));
-            }
-        }
-    }
-
-    #[test]
-    fn a_change_of_rules_that_fails_is_made_up_for(
-        rounds in prop::collection::vec((images(), any::<sample::Index>()), 1..5),
-    ) {
-        let mut tables = tables();
-        for (image, fails) in &rounds {
-            let plan = diff(&tables, image).unwrap();
-            let done = fails.index(plan.changes.len() + 1);
-            for change in &plan.changes[..done] {
-                follow(&mut tables, change);
-            }
-            rest(&mut tables);
-        }
-        let mut last = rounds.last().unwrap().0.clone();
-        last.held.clear();
-        settle(&mut tables, &last).unwrap();
-        assert_shows(&tables, &last);
-    }
 }
