@@ -3,8 +3,7 @@
 //! `raw` knows TOML, `leaf` single values; then one file per kind of table (`edge`, `backend`,
 //! `service`, `group`, `probe`) says which keys there are and what they may hold, and `check` puts
 //! them together and compares them with each other, and `sizes` with the kernel's tables. All of that
-//! is pure. `load` and `listeners`
-//! look at the host.
+//! is pure. `load` and `listeners` look at the host.
 //!
 //! A new key is one line in the file of its table, a field of the model, and a paragraph in
 //! `config/waggle.toml`.

@@ -71,7 +71,7 @@ fn rules_are_read_back_and_a_restart_changes_nothing() {
     for rules in [
         vec![
             (prefix("10.0.0.0/8"), Route::Drop),
-            (prefix("10.0.0.128/25"), web.clone()),
+            (prefix("10.0.0.128/25"), web),
             (prefix("255.255.255.255/32"), Route::Pass),
             (prefix("2001:db8::/32"), Route::Drop),
             (prefix("2001:db8::1/128"), Route::Pass),
