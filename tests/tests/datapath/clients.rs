@@ -1,4 +1,5 @@
 //! Client prefixes: what the program makes of them, and what a longest match says.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::{
     collections::BTreeMap,
