@@ -23,17 +23,17 @@ use crate::{
 pub struct Plan {
     /// In this order.
     pub changes: Vec<Change>,
-    /// Whether more is to come: groups were put off whose new rings find no room beside the old ones.
-    /// They will, once the changes are done and [`Tables::release`] was called; until then whatever
-    /// the tables say of them and of their services stands.
+    /// Whether more is to come: groups were put off whose new rings find no room beside the old ones,
+    /// or client prefixes. They will, once the changes are done and [`Tables::release`] was called;
+    /// until then whatever the tables say of them and of their services stands.
     pub later: bool,
 }
 
 /// The changes that make `tables` say what `image` says.
 ///
 /// Packets pass while they are made, so every prefix of them is sound: a published service's row
-/// points to a ring whose every slot names a target of the service's group, and nothing that a
-/// packet may be looking at is rewritten. Services are withdrawn first and published last; targets
+/// points to rings whose every slot names a target of a group that may serve the service, every
+/// client's class is one that the row has, and nothing that a packet may be looking at is rewritten. Services are withdrawn first and published last; targets
 /// come before the rings that name them and leave after them. What is already as it should be is
 /// not touched.
 ///
@@ -41,7 +41,11 @@ pub struct Plan {
 /// service whose new group is held, with the group that serves it now, unless `image` has a ring for
 /// that one. A service that `image` does not have ends, whatever its group.
 ///
-/// If not all new rings fit at once, those come first that a target leaves.
+/// If a published service with rules must stay, so do all services with rules and the client
+/// prefixes.
+///
+/// If not all new rings fit at once, those come first that a target leaves. Client prefixes that
+/// change again before packets have left the buffer that is not in use come later, too.
 ///
 /// A ring's slot for a target that `image` does not have becomes 0, which the packet program counts
 /// as `no_target`.
