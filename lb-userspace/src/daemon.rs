@@ -224,7 +224,8 @@ impl Daemon {
         let why = match diff(&self.tables, &image) {
             Ok(plan) => match plan.changes.iter().try_for_each(|it| self.execute(it)) {
                 Ok(()) if plan.later => {
-                    let why = "some rings wait a moment for room beside the old ones";
+                    let why =
+                        "some rings or client prefixes wait a moment for room beside the old ones";
                     return self.pending = Some((image, why.to_owned()));
                 }
                 Ok(()) => return self.pending = None,

@@ -30,6 +30,7 @@ const ACTS: &[&str] = &[
     "lb-userspace/src/daemon",
     "lb-userspace/src/daemon.rs",
     "lb-userspace/src/dataplane/attach.rs",
+    "lb-userspace/src/dataplane/clients.rs",
     "lb-userspace/src/dataplane/detach.rs",
     "lb-userspace/src/dataplane/host.rs",
     "lb-userspace/src/dataplane/interface.rs",

@@ -27,9 +27,11 @@ pub(super) fn check(
         let members: Vec<(usize, &Member, IpAddr)> = members
             .filter_map(|(i, member)| Some((i, member, *addresses.get(&member.backend)?)))
             .collect();
-        let users = services.iter().filter(|it| it.value.group == group.name);
         let mut partly_served = Vec::new();
-        for Found { path, value } in users {
+        for Found { path, value } in services {
+            let Some(key) = key_of(value, &group.name) else {
+                continue;
+            };
             let usable = |address: &IpAddr| family(*address) == family(value.address);
             match members.first() {
                 Some((_, _, other)) if !members.iter().any(|(.., it)| usable(it)) => {
@@ -40,7 +42,7 @@ pub(super) fn check(
                         group.name,
                         family(*other),
                     );
-                    root.wrong_at(format!("{path}.group"), Wrong::new(message, MEND));
+                    root.wrong_at(format!("{path}.{key}"), Wrong::new(message, MEND));
                 }
                 _ => partly_served.push(value),
             }
@@ -62,6 +64,16 @@ pub(super) fn check(
             }
         }
     }
+}
+
+/// The key by which a service first names a group, if it does.
+fn key_of(service: &Service, group: &Name) -> Option<String> {
+    if service.group == *group {
+        return Some("group".to_owned());
+    }
+    let mut rules = service.rules.iter();
+    let rule = rules.position(|rule| rule.route.group() == Some(group))?;
+    Some(format!("rule[{rule}].group"))
 }
 
 fn family(address: IpAddr) -> &'static str {
@@ -129,6 +141,19 @@ mod tests {
             ),
         ];
         assert_eq!(mistakes(&format!("{mixed}{second}")), each);
+    }
+
+    #[test]
+    fn a_group_that_a_rule_names_serves_the_family_too() {
+        let rule = "rule = [{ clients = [\"192.0.2.0/24\"], group = \"h\" }]\n";
+        let other = "[[backend]]\nname = \"c\"\naddress = \"2001:db8::3\"\n[[group]]\nname = \"h\"\n\
+            member = [{ backend = \"c\" }]\nprobe = { kind = \"none\" }\n";
+        let found = mistakes(&format!("{GOOD}{rule}{other}"));
+        let expected = format!(
+            "service[0].rule[0].group: \"s\" has an IPv4 address, and all backends of group \"h\" \
+             have IPv6 ones; {MEND}"
+        );
+        assert_eq!(found, [expected]);
     }
 
     #[test]

@@ -43,13 +43,13 @@ pub(super) fn port(value: &Value) -> Result<u16, Wrong> {
 }
 
 /// A word of a fixed list, and what stands for it.
-pub(super) fn one_of<T: Copy>(words: &[(&str, T)]) -> impl Fn(&Value) -> Result<T, Wrong> {
+pub(super) fn one_of<T: Clone>(words: &[(&str, T)]) -> impl Fn(&Value) -> Result<T, Wrong> {
     move |value| {
         let list: Vec<_> = words.iter().map(|(word, _)| shown(word)).collect();
         let wanted = list.join(" or ");
         let text = text(value, &wanted)?;
         let known = words.iter().find(|(word, _)| *word == text);
-        known.map(|(_, meaning)| *meaning).ok_or_else(|| {
+        known.map(|(_, meaning)| meaning.clone()).ok_or_else(|| {
             Wrong::new(
                 format!("{} is unknown", shown(text)),
                 format!("use {wanted}"),

@@ -1,10 +1,10 @@
 //! From what is known to the image of the tables.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Engine, key};
 use crate::{
-    model::{Admin, Backend, Group, Health, Mac, Member, MemberState, Name},
+    model::{Admin, Backend, Group, Health, Mac, Member, MemberState, Name, Service},
     neighbour::Way,
     policy::{Decision, decide},
     probe::Window,
@@ -15,18 +15,22 @@ impl Engine {
     /// The image that follows from what is known now, and the decisions behind it with each
     /// backend's share.
     pub(super) fn compile(&self) -> (Image, BTreeMap<Name, (Decision, Shares)>) {
-        let mut image = Image::default();
+        let mut image = Image {
+            clients: self.clients.clone(),
+            ..Image::default()
+        };
         let mut decisions = BTreeMap::new();
         for service in self.model.services.values() {
-            let group = &self.model.groups[&service.group];
             let spec = ServiceSpec {
                 name: service.name.clone(),
-                group: group.name.clone(),
+                group: service.group.clone(),
+                routes: service.rules.iter().map(|it| it.route.clone()).collect(),
             };
             image.services.insert(service.key(), spec);
-            if decisions.contains_key(&group.name) || image.held.contains(&group.name) {
-                continue;
-            }
+        }
+        let services = self.model.services.values();
+        let groups: BTreeSet<_> = services.flat_map(Service::groups).collect();
+        for group in groups.into_iter().map(|name| &self.model.groups[name]) {
             let states = self.states(group);
             if self.undecided(group, &states) {
                 image.held.insert(group.name.clone());

@@ -8,6 +8,7 @@ mod view;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    sync::Arc,
     time::Duration,
 };
 
@@ -17,7 +18,10 @@ pub use self::{
     view::{GroupView, MemberView, ServiceView, View},
 };
 use crate::{
-    model::{Admin, Backend, Destination, Group, Health, Identity, Member, Model, Name, Share},
+    class::{Partition, partition},
+    model::{
+        Admin, Backend, Destination, Group, Health, Identity, Member, Model, Name, Service, Share,
+    },
     neighbour::Way,
     probe::{Latency, Sample, Schedule, StreamKey, Window, stream_key, streams},
     table::Image,
@@ -106,6 +110,8 @@ pub enum Notice {
 #[derive(Clone, Debug)]
 pub struct Engine {
     model: Model,
+    /// The classes of clients that follow from the model.
+    clients: Arc<Partition>,
     admin: AdminState,
     /// By stream and group.
     windows: BTreeMap<StreamKey, BTreeMap<Name, Window>>,
@@ -147,6 +153,7 @@ impl Engine {
         now: Duration,
     ) -> (Self, Vec<Effect>) {
         let mut engine = Self {
+            clients: Arc::new(partition(&model)),
             model,
             admin: saved.admin,
             windows: BTreeMap::new(),
@@ -188,6 +195,7 @@ impl Engine {
             Event::Reload(model) => {
                 let kept = self.saved();
                 self.model = *model;
+                self.clients = Arc::new(partition(&self.model));
                 self.admin.forget_unknown(&self.model);
                 effects = self.begin(&kept.found);
             }
@@ -248,7 +256,8 @@ impl Engine {
         }
         self.failures
             .retain(|key, _| self.latencies.contains_key(key));
-        let used: BTreeSet<_> = self.model.services.values().map(|it| &it.group).collect();
+        let services = self.model.services.values();
+        let used: BTreeSet<_> = services.flat_map(Service::groups).collect();
         self.courses.retain(|group, _| used.contains(group));
         for group in used {
             let since = self.now;

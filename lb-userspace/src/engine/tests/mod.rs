@@ -3,6 +3,7 @@ mod decisions;
 mod forwarding;
 mod many;
 mod reload;
+mod rules;
 
 use std::net::{IpAddr, Ipv4Addr};
 
