@@ -3,7 +3,7 @@ use std::{collections::BTreeMap, fmt, net::SocketAddrV4};
 use lb_common::{CHUNK, Chunk, Entry};
 
 use crate::{
-    model::{Group, Method, Model, Name, Probe, ProbeKind, Share, Stage},
+    model::{Group, HttpProbe, Method, Model, Name, Probe, ProbeKind, Share, Stage, Trust},
     table::ring_length,
 };
 
@@ -162,13 +162,30 @@ fn stage_summary(stage: Stage) -> String {
 }
 
 fn probe_summary(probe: &Probe) -> String {
-    let ProbeKind::Http(http) = &probe.kind;
-    let method = match http.method {
-        Method::Get => "GET",
-        Method::Head => "HEAD",
-    };
+    let port = probe.port;
     let interval = humantime::format_duration(probe.interval);
-    format!("{method} :{}{} every {interval}", probe.port, http.path)
+    let request = |http: &HttpProbe| {
+        let method = match http.method {
+            Method::Get => "GET",
+            Method::Head => "HEAD",
+        };
+        format!("{method} :{port}{}", http.path)
+    };
+    match &probe.kind {
+        ProbeKind::Http(http) => format!("{} every {interval}", request(http)),
+        ProbeKind::Https(https) => {
+            let name = &https.server_name;
+            let checked = match &https.trust {
+                Trust::Anyone => "of anyone: the certificate is not checked".to_owned(),
+                Trust::Authorities(_) => format!("of {name}"),
+            };
+            format!(
+                "{} over TLS {checked}, every {interval}",
+                request(&https.http)
+            )
+        }
+        ProbeKind::Tcp => format!("TCP :{port} every {interval}"),
+    }
 }
 
 impl fmt::Display for Summary {
