@@ -8,9 +8,11 @@ mod network {
     mod failover;
     mod fragments;
     mod host_stack;
+    mod latency;
     mod log;
     mod neighbours;
     mod privileges;
+    mod probes;
     mod raw;
     mod refusals;
     mod reload;

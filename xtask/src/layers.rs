@@ -42,9 +42,14 @@ const ACTS: &[&str] = &[
     "lb-userspace/src/dataplane/start.rs",
     "lb-userspace/src/main.rs",
     "lb-userspace/src/neighbour",
+    "lb-userspace/src/probe/connect.rs",
     "lb-userspace/src/probe/http.rs",
+    "lb-userspace/src/probe/https.rs",
+    "lb-userspace/src/probe/nginx.rs",
     "lb-userspace/src/probe/scheduler.rs",
     "lb-userspace/src/probe/server.rs",
+    "lb-userspace/src/probe/tcp.rs",
+    "lb-userspace/src/probe/tls.rs",
 ];
 
 /// The files that may say `unsafe`.

@@ -1,7 +1,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Checked, backend, edge, family,
+    Checked,
+    authorities::{Host, Store},
+    backend, edge, family,
     group::{self, Surroundings},
     problem::{Problem, Wrong},
     raw::{Found, Table},
@@ -12,8 +14,8 @@ use crate::{
     table::group_id,
 };
 
-/// Reads a whole configuration file.
-pub(super) fn file(root: &mut Table<'_>) -> Option<Checked> {
+/// Reads a whole configuration file on `host`.
+pub(super) fn file(root: &mut Table<'_>, host: Host<'_>) -> Option<Checked> {
     let [backend_names, group_names] = [root.names("backend"), root.names("group")];
     root.names("service");
     root.require("edge", "add `[edge]` with `name` and `interfaces`");
@@ -29,6 +31,7 @@ pub(super) fn file(root: &mut Table<'_>) -> Option<Checked> {
             .map(|Found { value, .. }| (value.name.clone(), value.identity()))
             .collect(),
         ports: (services.len() == count).then(|| ports(&services)),
+        store: Store::new(host),
     };
     let groups = root.tables("group", |group| group::read(group, &around));
     check_group_ids(root, &groups);

@@ -6,6 +6,7 @@ use std::{
 use toml::Value;
 
 use super::{
+    authorities::Store,
     leaf,
     names::Names,
     probe,
@@ -15,17 +16,19 @@ use super::{
 use crate::model::{AllDown, Group, Identity, Member, Name, Priority, Stage, Weight};
 
 /// What a group may refer to.
-pub(super) struct Surroundings {
+pub(super) struct Surroundings<'a> {
     /// The names of all backends.
     pub(super) backends: Names,
     /// The backends without a mistake.
     pub(super) identities: BTreeMap<Name, Identity>,
     /// The ports of the services of each group; none if a service has a mistake.
     pub(super) ports: Option<BTreeMap<Name, BTreeSet<u16>>>,
+    /// The authorities that probes can trust.
+    pub(super) store: Store<'a>,
 }
 
 /// Reads a `[[group]]`.
-pub(super) fn read(group: &mut Table<'_>, around: &Surroundings) -> Option<Group> {
+pub(super) fn read(group: &mut Table<'_>, around: &Surroundings<'_>) -> Option<Group> {
     let name = group.required("name", "\"web\"", leaf::name);
     group.or("policy", (), leaf::one_of(&[("front-door", ())]));
     let window = leaf::duration(Duration::ZERO..=Duration::from_secs(10));
@@ -37,7 +40,9 @@ pub(super) fn read(group: &mut Table<'_>, around: &Surroundings) -> Option<Group
     );
     let ports = around.ports.as_ref().zip(name.as_ref());
     let ports = ports.map(|(ports, name)| ports.get(name).cloned().unwrap_or_default());
-    let (probe, health) = group.table("probe", |probe| probe::read(probe, ports.as_ref()))?;
+    let (probe, health) = group.table("probe", |probe| {
+        probe::read(probe, ports.as_ref(), &around.store)
+    })?;
     Some(Group {
         name: name?,
         stages: vec![
@@ -52,7 +57,7 @@ pub(super) fn read(group: &mut Table<'_>, around: &Surroundings) -> Option<Group
     })
 }
 
-fn members(group: &mut Table<'_>, around: &Surroundings) -> Vec<Member> {
+fn members(group: &mut Table<'_>, around: &Surroundings<'_>) -> Vec<Member> {
     group.require("member", "add `member = [{ backend = \"a\" }]`");
     let members = group.tables("member", |table| member(table, &around.backends));
     check_distinct(group, &members, &around.identities);

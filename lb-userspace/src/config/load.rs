@@ -4,7 +4,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Checked, Errors, parse};
+use super::{Checked, Errors, authorities::Host, parse_on};
 
 /// Largest file that is read: what is larger was given by mistake.
 const LARGEST: u64 = 16 << 20;
@@ -42,13 +42,17 @@ pub enum LoadError {
     },
 }
 
-/// Reads and checks the file at `path`.
+/// Reads and checks the file at `path`, and the files that it names.
 ///
 /// # Errors
-/// Those of the file system, and those of [`parse`].
+/// Those of the file system, and those of [`parse`](super::parse).
 pub fn load(path: &Path) -> Result<Checked, LoadError> {
     let text = text(path)?;
-    parse(&text).map_err(|errors| LoadError::Mistakes {
+    let host = Host {
+        read: &bytes,
+        trusted: &trusted,
+    };
+    parse_on(&text, host).map_err(|errors| LoadError::Mistakes {
         path: path.into(),
         errors,
     })
@@ -70,6 +74,23 @@ fn text(path: &Path) -> Result<String, LoadError> {
         return Err(LoadError::TooLarge { path: path.into() });
     }
     Ok(text)
+}
+
+/// The content of a file that the configuration names.
+fn bytes(path: &Path) -> io::Result<Vec<u8>> {
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("it is no regular file"));
+    }
+    let mut bytes = Vec::new();
+    File::open(path)?.take(LARGEST).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// The certificates of the authorities that the system trusts: on Debian those of the package
+/// `ca-certificates`. What can not be read of them is left out, as other programs do.
+fn trusted() -> Vec<Vec<u8>> {
+    let certificates = rustls_native_certs::load_native_certs().certs;
+    certificates.into_iter().map(|der| der.to_vec()).collect()
 }
 
 #[cfg(test)]

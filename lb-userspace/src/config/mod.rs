@@ -9,6 +9,7 @@
 //! `config/waggle.toml`.
 
 pub mod assume;
+mod authorities;
 mod backend;
 mod check;
 mod clients;
@@ -37,7 +38,7 @@ pub use self::{
     summary::{GroupSummary, MapMemory, ServiceSummary, Summary, summary},
 };
 
-use self::problem::Report;
+use self::{authorities::Host, problem::Report};
 use crate::model::Model;
 
 /// A configuration without a mistake.
@@ -49,12 +50,21 @@ pub struct Checked {
     pub warnings: Vec<Problem>,
 }
 
-/// What the text of a configuration file says.
+/// What the text of a configuration file says, on a host that has no other file.
 ///
 /// # Errors
 /// Every mistake of the text at once; only a text that is not TOML stops at the first.
 pub fn parse(text: &str) -> Result<Checked, Errors> {
+    let host = Host {
+        read: &|_| Err(std::io::ErrorKind::NotFound.into()),
+        trusted: &Vec::new,
+    };
+    parse_on(text, host)
+}
+
+/// The same on `host`.
+fn parse_on(text: &str, host: Host<'_>) -> Result<Checked, Errors> {
     let report = Report::default();
-    let checked = raw::document(text, &report, check::file);
+    let checked = raw::document(text, &report, |root| check::file(root, host));
     report.verdict(checked)
 }

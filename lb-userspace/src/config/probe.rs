@@ -1,3 +1,5 @@
+mod tls;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     time::Duration,
@@ -6,11 +8,14 @@ use std::{
 use toml::Value;
 
 use super::{
+    authorities::Store,
     leaf::{self, shown, within},
     problem::Wrong,
     raw::Table,
 };
-use crate::model::{HealthRule, HttpProbe, Method, Probe, ProbeKind, StatusRange};
+use crate::model::{
+    HealthRule, HttpProbe, HttpsProbe, Method, Probe, ProbeKind, Smoothing, StatusRange,
+};
 
 const USER_AGENT: &str = "Waggle Health Probe";
 /// Most ranges of status codes (D25).
@@ -18,9 +23,14 @@ const MOST_RANGES: usize = 8;
 
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
+/// The keys of a request.
+const HTTP_KEYS: [&str; 6] = ["method", "path", "host", "user_agent", "headers", "expect"];
+
 #[derive(Clone, Copy)]
 enum Kind {
     Http,
+    Https,
+    Tcp,
     None,
 }
 
@@ -28,23 +38,43 @@ enum Kind {
 pub(super) fn read(
     probe: &mut Table<'_>,
     ports: Option<&BTreeSet<u16>>,
+    store: &Store<'_>,
 ) -> Option<(Option<Probe>, HealthRule)> {
-    let kinds = [("http", Kind::Http), ("none", Kind::None)];
-    let http = match probe.required("kind", "\"http\"", leaf::one_of(&kinds)) {
+    let kinds = [
+        ("http", Kind::Http),
+        ("https", Kind::Https),
+        ("tcp", Kind::Tcp),
+        ("none", Kind::None),
+    ];
+    let kind = match probe.required("kind", "\"http\"", leaf::one_of(&kinds)) {
         Some(Kind::None) => return Some((None, HealthRule::DEFAULT)),
+        Some(Kind::Https) => https(probe, store),
+        Some(Kind::Tcp) => {
+            let mend = "leave it out, or use `kind = \"http\"`";
+            probe.refuse(&HTTP_KEYS, "tcp probes have no such key", mend);
+            let mend = "leave it out, or use `kind = \"https\"`";
+            probe.refuse(&tls::KEYS, "tcp probes have no such key", mend);
+            Some(ProbeKind::Tcp)
+        }
         // Without a kind the other keys are checked as those of the most common one.
-        Some(Kind::Http) | None => http(probe),
+        Some(Kind::Http) | None => {
+            let mend = "leave it out, or use `kind = \"https\"`";
+            probe.refuse(&tls::KEYS, "http probes have no such key", mend);
+            Some(ProbeKind::Http(http(probe)))
+        }
     };
     let port = port(probe, ports);
     let intervals = leaf::duration(Duration::from_millis(100)..=LONGEST);
     let interval = probe.bound("interval", Duration::from_secs(30), LONGEST, intervals);
     let timeout = timeout(probe, interval);
     let health = probe.table("health", health).unwrap_or(HealthRule::DEFAULT);
+    let smoothing = probe.table("latency", smoothing).unwrap_or_default();
     let probe = Probe {
-        kind: ProbeKind::Http(http),
+        kind: kind?,
         port: port?,
         interval,
         timeout,
+        smoothing,
     };
     Some((Some(probe), health))
 }
@@ -64,6 +94,22 @@ fn http(probe: &mut Table<'_>) -> HttpProbe {
         headers,
         expect: expect(probe),
     }
+}
+
+/// As `http`, with a host: without one servers with several names answer as who knows whom.
+fn https(probe: &mut Table<'_>, store: &Store<'_>) -> Option<ProbeKind> {
+    probe.require(
+        "host",
+        "add `host = \"www.example.com\"`, the name that clients use",
+    );
+    let http = http(probe);
+    let server_name = tls::server_name(probe, http.host.as_deref());
+    let trust = tls::trust(probe, store);
+    Some(ProbeKind::Https(HttpsProbe {
+        http,
+        server_name: server_name?,
+        trust: trust?,
+    }))
 }
 
 fn port(probe: &mut Table<'_>, ports: Option<&BTreeSet<u16>>) -> Option<u16> {
@@ -110,6 +156,17 @@ fn health(health: &mut Table<'_>) -> Option<HealthRule> {
     let window = health.bound("window", window, most, within(1..=most));
     let required = health.or("required", required.min(window), within(1..=window));
     HealthRule::new(i64::try_from(window).ok()?, i64::try_from(required).ok()?).ok()
+}
+
+fn smoothing(latency: &mut Table<'_>) -> Option<Smoothing> {
+    let default = Smoothing::default();
+    let dead_band = leaf::duration(Duration::ZERO..=Duration::from_secs(10));
+    let percent = within(0..=100);
+    Some(Smoothing {
+        parts: latency.or("smoothing", default.parts, within(1..=64)),
+        dead_band: latency.or("dead_band", default.dead_band, dead_band),
+        dead_band_percent: latency.or("dead_band_percent", default.dead_band_percent, percent),
+    })
 }
 
 /// A request target in origin form (RFC 9112, 3.2.1): an absolute path, and maybe a query.

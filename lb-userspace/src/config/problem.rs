@@ -29,7 +29,7 @@ impl fmt::Display for Problem {
 pub struct Errors(pub Vec<Problem>);
 
 /// What is wrong with a value, wherever it stands.
-#[derive(Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Wrong {
     message: String,
     mend: String,

@@ -216,6 +216,15 @@ impl<'r> Table<'r> {
         Names::new(key, places.into_keys())
     }
 
+    /// Reports each of `keys` that is there: it means nothing in this table.
+    pub(super) fn refuse(&mut self, keys: &[&str], message: &str, mend: &str) {
+        for key in keys {
+            if self.entries.remove(*key).is_some() {
+                self.wrong(key, Wrong::new(message, mend));
+            }
+        }
+    }
+
     fn take(&mut self, key: &'static str) -> Option<Value> {
         self.ask(key);
         self.entries.remove(key)

@@ -4,7 +4,9 @@ use lb_common::{CHUNK, Chunk, Entry};
 
 use crate::{
     class::partition,
-    model::{Group, Method, Model, Name, Probe, ProbeKind, Service, Share, Stage},
+    model::{
+        Group, HttpProbe, Method, Model, Name, Probe, ProbeKind, Service, Share, Stage, Trust,
+    },
     table::ring_length,
 };
 
@@ -177,13 +179,30 @@ fn stage_summary(stage: Stage) -> String {
 }
 
 fn probe_summary(probe: &Probe) -> String {
-    let ProbeKind::Http(http) = &probe.kind;
-    let method = match http.method {
-        Method::Get => "GET",
-        Method::Head => "HEAD",
-    };
+    let port = probe.port;
     let interval = humantime::format_duration(probe.interval);
-    format!("{method} :{}{} every {interval}", probe.port, http.path)
+    let request = |http: &HttpProbe| {
+        let method = match http.method {
+            Method::Get => "GET",
+            Method::Head => "HEAD",
+        };
+        format!("{method} :{port}{}", http.path)
+    };
+    match &probe.kind {
+        ProbeKind::Http(http) => format!("{} every {interval}", request(http)),
+        ProbeKind::Https(https) => {
+            let name = &https.server_name;
+            let checked = match &https.trust {
+                Trust::Anyone => "of anyone: the certificate is not checked".to_owned(),
+                Trust::Authorities(_) => format!("of {name}"),
+            };
+            format!(
+                "{} over TLS {checked}, every {interval}",
+                request(&https.http)
+            )
+        }
+        ProbeKind::Tcp => format!("TCP :{port} every {interval}"),
+    }
 }
 
 impl fmt::Display for Summary {

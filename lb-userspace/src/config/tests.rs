@@ -3,7 +3,7 @@ use std::{fs, path::Path, time::Duration};
 use proptest::prelude::*;
 
 use super::*;
-use crate::model::{Method, ProbeKind};
+use crate::model::{Method, ProbeKind, Smoothing};
 
 /// A small configuration without a mistake.
 pub(super) const GOOD: &str = r#"
@@ -76,7 +76,10 @@ fn defaults() {
     assert_eq!(probe.port, 80, "the service's");
     assert_eq!(probe.interval, Duration::from_secs(30));
     assert_eq!(probe.timeout, Duration::from_secs(5));
-    let ProbeKind::Http(http) = &probe.kind;
+    assert_eq!(probe.smoothing, Smoothing::default());
+    let ProbeKind::Http(http) = &probe.kind else {
+        panic!("{probe:?}")
+    };
     assert_eq!((http.method, http.path.as_str()), (Method::Head, "/"));
     let user_agent = ("User-Agent".to_owned(), "Waggle Health Probe".to_owned());
     assert_eq!(http.headers, [user_agent]);
@@ -253,7 +256,9 @@ fn the_annotated_file_states_the_defaults() {
     // Host and headers have no default: the file shows an example.
     for model in [&mut given, &mut default] {
         let probe = model.groups.get_mut("web").unwrap().probe.as_mut().unwrap();
-        let ProbeKind::Http(http) = &mut probe.kind;
+        let ProbeKind::Http(http) = &mut probe.kind else {
+            panic!("{probe:?}")
+        };
         http.host = None;
         http.headers.truncate(1);
     }
@@ -270,7 +275,9 @@ fn the_annotated_file_names_every_key() {
     };
     let unknown = "zzzzzzzzzzzzzzz = 1";
     let health = format!("probe = {{ kind = \"http\", health = {{ {unknown} }} }}");
+    let latency = format!("probe = {{ kind = \"http\", latency = {{ {unknown} }} }}");
     let probe = format!("probe = {{ kind = \"http\", {unknown} }}");
+    let https = format!("probe = {{ kind = \"https\", host = \"a\", verify = false, {unknown} }}");
     let member = format!("member = [{{ backend = \"b\", {unknown} }}, {{ backend = \"a\" }}]");
     let mut keys = 0;
     for (part, instead) in [
@@ -288,7 +295,9 @@ fn the_annotated_file_names_every_key() {
             member,
         ),
         ("probe = { kind = \"http\" }", probe),
+        ("probe = { kind = \"http\" }", https),
         ("probe = { kind = \"http\" }", health),
+        ("probe = { kind = \"http\" }", latency),
     ] {
         let Errors(problems) = parse(&with(part, &instead)).unwrap_err();
         let mut known = problems
@@ -300,7 +309,7 @@ fn the_annotated_file_names_every_key() {
             keys += 1;
         }
     }
-    assert_eq!(keys, 4 + 12 + 3 + 5 + 6 + 3 + 4 + 11 + 2);
+    assert_eq!(keys, 4 + 12 + 3 + 5 + 6 + 3 + 4 + 12 + 15 + 2 + 3);
 }
 
 /// Values of every type, most of them wrong wherever they stand.

@@ -153,7 +153,7 @@ impl Engine {
                 None => Some("the way to it is not known yet".into()),
             },
             health,
-            latency: key.and_then(|key| self.latencies.get(&key)?.published()),
+            latency: key.and_then(|key| self.latencies.get(&key)?.get(&group.name)?.published()),
             why,
         }
     }

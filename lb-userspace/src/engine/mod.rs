@@ -113,9 +113,9 @@ pub struct Engine {
     /// The classes of clients that follow from the model.
     clients: Arc<Partition>,
     admin: AdminState,
-    /// By stream and group.
+    /// By stream and group: the same samples, by each group's own rules (S39).
     windows: BTreeMap<StreamKey, BTreeMap<Name, Window>>,
-    latencies: BTreeMap<StreamKey, Latency>,
+    latencies: BTreeMap<StreamKey, BTreeMap<Name, Latency>>,
     /// Why the last bad probe of a stream was bad.
     failures: BTreeMap<StreamKey, String>,
     ways: BTreeMap<Destination, Way>,
@@ -229,8 +229,10 @@ impl Engine {
                 |member: &&Member| self.admin.admin(&group.name, member) != Admin::Disable;
             let probed = group.members.iter().filter(is_probed);
             for key in probed.filter_map(|member| key(&self.model, group, member)) {
-                if let Some(window) = self.windows.get(&key).and_then(|it| it.get(&group.name)) {
-                    found.keep(&group.name, &key, window, self.latencies.get(&key));
+                let window = self.windows.get(&key).and_then(|it| it.get(&group.name));
+                let latency = self.latencies.get(&key).and_then(|it| it.get(&group.name));
+                if let (Some(window), Some(latency)) = (window, latency) {
+                    found.keep(&group.name, &key, window, latency);
                 }
             }
         }
@@ -246,9 +248,12 @@ impl Engine {
         self.windows.clear();
         self.latencies.clear();
         for group in self.model.groups.values() {
-            let members = group.members.iter();
-            for key in members.filter_map(|member| key(&self.model, group, member)) {
-                self.latencies.insert(key.clone(), kept.latency(&key));
+            let Some(probe) = &group.probe else { continue };
+            for member in &group.members {
+                let key = stream_key(&self.model.backends[&member.backend], probe);
+                let latency = kept.latency(&group.name, &key, probe.smoothing);
+                let of_stream = self.latencies.entry(key.clone()).or_default();
+                of_stream.insert(group.name.clone(), latency);
                 let window = kept.window(&group.name, &key, group.health);
                 let of_stream = self.windows.entry(key).or_default();
                 of_stream.insert(group.name.clone(), window);

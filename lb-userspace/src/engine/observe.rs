@@ -20,12 +20,17 @@ impl Engine {
         let mut moved = false;
         let mut turned = BTreeMap::<Name, BTreeSet<StreamKey>>::new();
         for (key, sample) in samples {
-            let Some(latency) = self.latencies.get_mut(&key) else {
+            let Some(latencies) = self.latencies.get_mut(&key) else {
                 continue;
             };
-            let published = latency.published();
             match &sample {
-                Ok(took) => latency.record(*took),
+                Ok(took) => {
+                    for latency in latencies.values_mut() {
+                        let published = latency.published();
+                        latency.record(*took);
+                        moved |= latency.published() != published;
+                    }
+                }
                 // It says nothing of the backend.
                 Err(Failure::Unsent(why)) => {
                     effects.push(Effect::Tell(Notice::Unsent { why: why.clone() }));
@@ -35,7 +40,6 @@ impl Engine {
                     self.failures.insert(key.clone(), failure.to_string());
                 }
             }
-            moved |= latency.published() != published;
             for (group, window) in self.windows.get_mut(&key).into_iter().flatten() {
                 let before = window.health();
                 window.record(sample.is_ok());

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::AdminState;
 use crate::{
-    model::{HealthRule, Name},
+    model::{HealthRule, Name, Smoothing},
     probe::{Latency, StreamKey, Window},
 };
 
@@ -22,8 +22,8 @@ pub struct Saved {
 pub struct Found {
     /// Health windows by group and stream.
     windows: BTreeMap<Name, BTreeMap<String, Window>>,
-    /// Smoothed latencies by stream.
-    latencies: BTreeMap<String, Latency>,
+    /// Smoothed latencies by group and stream.
+    latencies: BTreeMap<Name, BTreeMap<String, Latency>>,
 }
 
 impl Found {
@@ -33,29 +33,38 @@ impl Found {
         group: &Name,
         key: &StreamKey,
         window: &Window,
-        latency: Option<&Latency>,
+        latency: &Latency,
     ) {
-        let streams = self.windows.entry(group.clone()).or_default();
-        streams.insert(text(key), window.clone());
-        if let Some(latency) = latency {
-            self.latencies.insert(text(key), latency.clone());
-        }
+        let windows = self.windows.entry(group.clone()).or_default();
+        windows.insert(text(key), window.clone());
+        let latencies = self.latencies.entry(group.clone()).or_default();
+        latencies.insert(text(key), latency.clone());
     }
 
     /// The kept window of a group's stream under `rule`; for a new group that of another one with
     /// the same stream, since one answer decides in all (S39); else a new one.
     pub(super) fn window(&self, group: &Name, key: &StreamKey, rule: HealthRule) -> Window {
-        let key = text(key);
-        let own = self.windows.get(group).into_iter();
-        own.chain(self.windows.values())
-            .find_map(|streams| streams.get(&key))
-            .map_or_else(|| Window::new(rule), |window| window.clone().under(rule))
+        let kept = of_stream(&self.windows, group, key);
+        kept.map_or_else(|| Window::new(rule), |window| window.clone().under(rule))
     }
 
-    /// The kept latency of a stream, or a new one.
-    pub(super) fn latency(&self, key: &StreamKey) -> Latency {
-        self.latencies.get(&text(key)).cloned().unwrap_or_default()
+    /// The kept latency of a group's stream under `rule`, found in the same way.
+    pub(super) fn latency(&self, group: &Name, key: &StreamKey, rule: Smoothing) -> Latency {
+        let kept = of_stream(&self.latencies, group, key);
+        kept.cloned().unwrap_or_default().under(rule)
     }
+}
+
+/// What is kept of a stream: of this group, or else of another one.
+fn of_stream<'a, T>(
+    kept: &'a BTreeMap<Name, BTreeMap<String, T>>,
+    group: &Name,
+    key: &StreamKey,
+) -> Option<&'a T> {
+    let key = text(key);
+    let own = kept.get(group).into_iter();
+    own.chain(kept.values())
+        .find_map(|streams| streams.get(&key))
 }
 
 /// A stream in the file. It need only be the same for the same daemon: where another version writes

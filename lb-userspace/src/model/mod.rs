@@ -11,6 +11,7 @@ mod name;
 mod probe;
 mod service;
 mod share;
+mod trust;
 
 use std::collections::BTreeMap;
 
@@ -22,9 +23,13 @@ pub use self::{
     group::{AllDown, Group, Member, Priority, Stage, Weight},
     health::{Admin, Health, MemberState},
     name::{InvalidName, Name},
-    probe::{HealthRule, HttpProbe, InvalidRule, Method, Probe, ProbeKind, StatusRange},
+    probe::{
+        HealthRule, HttpProbe, HttpsProbe, InvalidRule, Method, Probe, ProbeKind, Smoothing,
+        StatusRange,
+    },
     service::{NoSuchService, Route, Rule, Service},
     share::Share,
+    trust::{Authorities, Trust},
 };
 
 /// A checked configuration: every name that it uses exists in it.

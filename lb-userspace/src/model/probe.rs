@@ -1,5 +1,7 @@
 use std::{fmt, time::Duration};
 
+use super::Trust;
+
 /// How the members of a group are probed.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Probe {
@@ -11,6 +13,8 @@ pub struct Probe {
     pub interval: Duration,
     /// Deadline over the whole probe, connecting included. At most the interval.
     pub timeout: Duration,
+    /// How latencies become the one that policies see.
+    pub smoothing: Smoothing,
 }
 
 /// The kinds of probe.
@@ -18,6 +22,33 @@ pub struct Probe {
 pub enum ProbeKind {
     /// An HTTP/1.1 request.
     Http(HttpProbe),
+    /// An HTTP/1.1 request over TLS.
+    Https(HttpsProbe),
+    /// A connection, and nothing over it.
+    Tcp,
+}
+
+impl ProbeKind {
+    /// The word of the configuration for it.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Http(_) => "http",
+            Self::Https(_) => "https",
+            Self::Tcp => "tcp",
+        }
+    }
+}
+
+/// An HTTP request over TLS.
+#[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct HttpsProbe {
+    /// What is sent over TLS. It has a host.
+    pub http: HttpProbe,
+    /// DNS name or address that the certificate must be for. A name is sent as SNI (RFC 6066, 3), an
+    /// address is not.
+    pub server_name: String,
+    /// Whose certificates are good.
+    pub trust: Trust,
 }
 
 /// An HTTP request and the answers to it that are good.
@@ -114,6 +145,28 @@ impl HealthRule {
     /// How many of them must be good.
     pub fn required(self) -> usize {
         usize::from(self.required)
+    }
+}
+
+/// How the latencies of one stream of probes become the one that policies see.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Smoothing {
+    /// Each sample moves the moving average by one part in this many of the distance. At least 1,
+    /// which is no average.
+    pub parts: u32,
+    /// Least move of the average that policies see.
+    pub dead_band: Duration,
+    /// The same in percent of what they see now; the larger of the two counts.
+    pub dead_band_percent: u32,
+}
+
+impl Default for Smoothing {
+    fn default() -> Self {
+        Self {
+            parts: 4,
+            dead_band: Duration::from_millis(1),
+            dead_band_percent: 10,
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use crate::model::{
     AllDown, Backend, Edge, Forward, Group, HealthRule, HttpProbe, Member, Method, Model, Name,
-    Priority, Probe, ProbeKind, Stage, StatusRange, Weight, XdpMode,
+    Priority, Probe, ProbeKind, Smoothing, Stage, StatusRange, Weight, XdpMode,
 };
 
 pub(super) fn name(text: &str) -> Name {
@@ -29,6 +29,7 @@ pub(super) fn probe(interval: Duration, timeout: Duration) -> Probe {
         port: 80,
         interval,
         timeout,
+        smoothing: Smoothing::default(),
     }
 }
 

@@ -17,10 +17,12 @@ use hyper::{
     header::{CONNECTION, HOST, HeaderName, HeaderValue},
 };
 use hyper_util::rt::TokioIo;
-use nix::errno::Errno;
-use tokio::{net::TcpStream, time};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    time,
+};
 
-use super::{Failure, Phase};
+use super::{Failure, Phase, connect::connect, tls};
 use crate::model::{HttpProbe, Method};
 
 /// Largest head of an answer, and most of a body that is held at a time. It bounds the memory that
@@ -37,10 +39,10 @@ pub(super) async fn probe(
     http: &HttpProbe,
     timeout: Duration,
 ) -> Result<Duration, Failure> {
-    let request = request(target, http).map_err(|error| Failure::Unsent(error.to_string()))?;
+    let request = request(target, http)?;
     let mut phase = Phase::Connect;
     let exchange = async {
-        let stream = TcpStream::connect(target).await.map_err(not_connected)?;
+        let stream = connect(target).await?;
         phase = Phase::Answer;
         exchange(stream, request, http).await
     };
@@ -50,7 +52,14 @@ pub(super) async fn probe(
 
 /// The request of a probe. It asks the backend to close the connection, as it is the only one
 /// (RFC 9112, 9.3).
-fn request(
+pub(super) fn request(
+    target: SocketAddr,
+    http: &HttpProbe,
+) -> Result<Request<Empty<Bytes>>, Failure> {
+    write(target, http).map_err(|error| Failure::Unsent(error.to_string()))
+}
+
+fn write(
     target: SocketAddr,
     http: &HttpProbe,
 ) -> Result<Request<Empty<Bytes>>, hyper::http::Error> {
@@ -74,8 +83,10 @@ fn request(
     Ok(request)
 }
 
-async fn exchange(
-    stream: TcpStream,
+/// Sends the request over a connection that stands and waits for the whole answer. The latency is that
+/// of [`probe`].
+pub(super) async fn exchange(
+    stream: impl AsyncRead + AsyncWrite + Unpin,
     request: Request<Empty<Bytes>>,
     http: &HttpProbe,
 ) -> Result<Duration, Failure> {
@@ -111,19 +122,6 @@ async fn answer(
     Ok(start.elapsed())
 }
 
-fn not_connected(error: io::Error) -> Failure {
-    match error.raw_os_error().map(Errno::from_raw) {
-        Some(Errno::ECONNREFUSED) => Failure::Refused,
-        Some(Errno::ETIMEDOUT) => Failure::Timeout {
-            phase: Phase::Connect,
-        },
-        Some(
-            Errno::EADDRNOTAVAIL | Errno::EMFILE | Errno::ENFILE | Errno::ENOBUFS | Errno::ENOMEM,
-        ) => Failure::Unsent(error.to_string()),
-        _ => Failure::Unreachable(error.to_string()),
-    }
-}
-
 fn broken(error: hyper::Error) -> Failure {
     let Some(cause) = error.source() else {
         return if error.is_incomplete_message() {
@@ -132,7 +130,11 @@ fn broken(error: hyper::Error) -> Failure {
             Failure::Protocol(error.to_string())
         };
     };
-    match cause.downcast_ref::<io::Error>().map(io::Error::kind) {
+    let cause_io = cause.downcast_ref::<io::Error>();
+    if let Some(error) = cause_io.and_then(tls::cause) {
+        return Failure::Tls(tls::in_words(error));
+    }
+    match cause_io.map(io::Error::kind) {
         Some(
             io::ErrorKind::BrokenPipe
             | io::ErrorKind::ConnectionReset

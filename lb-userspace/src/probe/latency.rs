@@ -1,22 +1,30 @@
-use std::time::Duration;
+use std::{collections::VecDeque, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-/// Each sample moves the smoothed latency by one part in this many of the distance.
-const SMOOTHING: u32 = 4;
-/// Least move of the smoothed latency that is published.
-const DEAD_BAND: Duration = Duration::from_millis(1);
-/// Least move that is published, as a part of the published latency; the larger of the two counts.
-const DEAD_BAND_PART: u32 = 10;
+use crate::model::Smoothing;
 
-/// Latency of one stream of probes, steady enough to route by.
+/// How many samples are looked at together. Of these the middle one counts, so a lone outlier, be it a
+/// lost packet or a pause of the backend, is no change.
+const TOGETHER: usize = 3;
+
+/// Latency of one stream of probes as one group sees it, steady enough to route by.
 ///
-/// Good samples go into an exponentially weighted moving average (weight 1/4). What is published
-/// follows it only when the two are more than 1 ms and more than 10 % apart, so noise does not move
-/// traffic. A step shows with the first sample after it, and two thirds of it within four.
-#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+/// The median of each good sample and the two before it goes into an exponentially weighted moving
+/// average. What is published follows that only when the two are apart by more than the dead band, so
+/// noise does not move traffic. With the defaults (weight 1/4, dead band 1 ms and 10 %) a step of 30 ms
+/// shows with the second sample after it if the latency was below 75 ms; two thirds of it
+/// show within five.
+///
+/// Noise of 1 ms to both sides with every hundredth sample late by 5 to 50 ms makes two backends that
+/// are 1 ms apart change places about 6 times in 10,000 samples; without the median it is 185 times.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Latency {
+    #[serde(skip)]
+    rule: Smoothing,
+    /// Oldest first, at most [`TOGETHER`].
+    newest: VecDeque<Duration>,
     values: Option<Values>,
 }
 
@@ -28,26 +36,41 @@ struct Values {
 }
 
 impl Latency {
+    /// The same history under this rule, from the next sample on.
+    pub fn under(mut self, rule: Smoothing) -> Self {
+        self.rule = rule;
+        self
+    }
+
     /// Takes the latency of the next good sample. Failed ones say nothing about it.
     pub fn record(&mut self, sample: Duration) {
+        self.newest.push_back(sample);
+        let excess = self.newest.len().saturating_sub(TOGETHER);
+        self.newest.drain(..excess);
+        let mut sorted = Vec::from_iter(self.newest.iter().copied());
+        sorted.sort_unstable();
+        // Of two the lower: what is in the way of a probe makes it slower only.
+        let median = sorted[(sorted.len() - 1) / 2];
         let Some(Values {
             smoothed,
             published,
         }) = &mut self.values
         else {
             self.values = Some(Values {
-                smoothed: sample,
-                published: sample,
+                smoothed: median,
+                published: median,
             });
             return;
         };
-        *smoothed = if sample > *smoothed {
-            *smoothed + (sample - *smoothed) / SMOOTHING
+        let parts = self.rule.parts.max(1);
+        *smoothed = if sorted.len() < TOGETHER {
+            median
+        } else if median > *smoothed {
+            *smoothed + (median - *smoothed) / parts
         } else {
-            *smoothed - (*smoothed - sample) / SMOOTHING
+            *smoothed - (*smoothed - median) / parts
         };
-        let dead_band = DEAD_BAND.max(*published / DEAD_BAND_PART);
-        if smoothed.abs_diff(*published) > dead_band {
+        if smoothed.abs_diff(*published) > dead_band(self.rule, *published) {
             *published = *smoothed;
         }
     }
@@ -58,95 +81,10 @@ impl Latency {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const fn us(us: u64) -> Duration {
-        Duration::from_micros(us)
-    }
-
-    fn after(samples: impl IntoIterator<Item = Duration>) -> Latency {
-        let mut latency = Latency::default();
-        samples
-            .into_iter()
-            .for_each(|sample| latency.record(sample));
-        latency
-    }
-
-    #[test]
-    fn nothing_is_published_before_the_first_sample() {
-        assert_eq!(Latency::default().published(), None);
-        assert_eq!(after([us(700)]).published(), Some(us(700)));
-    }
-
-    #[test]
-    fn noise_on_two_backends_1_ms_apart_changes_nothing_over_60_samples() {
-        for base in [10_000, 11_000] {
-            // Up to 500 us to both sides, from a linear congruential generator.
-            let mut noise = 1_u32;
-            let mut latency = after([us(base)]);
-            for sample in 0..60 {
-                noise = noise.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-                latency.record(us(base - 500 + u64::from(noise >> 16) % 1_001));
-                assert_eq!(latency.published(), Some(us(base)), "sample {sample}");
-            }
-        }
-    }
-
-    #[test]
-    fn a_step_of_30_ms_shows_at_once_and_by_two_thirds_within_4_samples() {
-        for (from, to) in [(10_000, 40_000_u64), (40_000, 10_000)] {
-            let mut latency = after([us(from); 20]);
-            latency.record(us(to));
-            assert_ne!(latency.published(), Some(us(from)));
-            (0..3).for_each(|_| latency.record(us(to)));
-            let left = latency.published().unwrap().abs_diff(us(to));
-            assert!(left < us(10_000), "{left:?}");
-        }
-    }
-
-    #[test]
-    fn the_published_value_is_never_off_by_more_than_the_dead_band() {
-        let mut latency = after([us(50_000)]);
-        for step in 0..200_u64 {
-            latency.record(us(step * 7_919 % 90_000));
-            let Values {
-                smoothed,
-                published,
-            } = latency.values.unwrap();
-            let off = smoothed.abs_diff(published);
-            assert!(off <= DEAD_BAND.max(published / 10), "{off:?} at {step}");
-        }
-    }
-
-    #[test]
-    fn it_comes_back_as_it_was_kept() {
-        for latency in [Latency::default(), after([us(10_000), us(10_300)])] {
-            let text = serde_json::to_string(&latency).unwrap();
-            assert_eq!(serde_json::from_str::<Latency>(&text).unwrap(), latency);
-        }
-    }
-
-    #[test]
-    fn garbage_is_refused_or_harmless() {
-        for text in [
-            "[1]",
-            r#"{"values":{"smoothed":1}}"#,
-            r#"{"values":{"smoothed":{"secs":-1,"nanos":0},"published":{"secs":0,"nanos":0}}}"#,
-            r#"{"values":null,"more":1}"#,
-        ] {
-            assert!(serde_json::from_str::<Latency>(text).is_err(), "{text}");
-        }
-        let mut latency = Latency {
-            values: Some(Values {
-                smoothed: Duration::MAX,
-                published: Duration::ZERO,
-            }),
-        };
-        for sample in [Duration::MAX, Duration::ZERO, us(1)] {
-            latency.record(sample);
-        }
-        assert!(latency.published() < Some(Duration::MAX));
-    }
+fn dead_band(rule: Smoothing, published: Duration) -> Duration {
+    let part = published / 100 * rule.dead_band_percent;
+    rule.dead_band.max(part)
 }
+
+#[cfg(test)]
+mod tests;

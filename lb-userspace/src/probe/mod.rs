@@ -1,17 +1,24 @@
 //! Probes: one file per kind, the rules that make health of results, and the scheduler.
 
+mod connect;
 #[cfg(test)]
 mod fixtures;
 mod http;
+mod https;
 mod latency;
+#[cfg(test)]
+mod nginx;
 mod scheduler;
 #[cfg(test)]
 mod server;
 mod stream;
+mod tcp;
+mod tls;
 mod window;
 
 use std::{fmt, net::SocketAddr, time::Duration};
 
+use self::tls::Clients;
 pub use self::{
     latency::Latency,
     scheduler::Scheduler,
@@ -25,10 +32,12 @@ pub type Sample = Result<Duration, Failure>;
 
 /// Probes the endpoint of `key` once. `timeout` is the deadline over the whole probe, connecting
 /// included.
-pub async fn probe(key: &StreamKey, timeout: Duration) -> Sample {
+async fn probe(key: &StreamKey, clients: &Clients, timeout: Duration) -> Sample {
     let target = SocketAddr::new(key.address, key.port);
     match &key.kind {
         ProbeKind::Http(probe) => http::probe(target, probe, timeout).await,
+        ProbeKind::Https(probe) => https::probe(target, probe, clients, timeout).await,
+        ProbeKind::Tcp => tcp::probe(target, timeout).await,
     }
 }
 
@@ -47,6 +56,9 @@ pub enum Failure {
     /// A complete answer with a status that is not expected.
     #[error("answered with status {0}")]
     Status(u16),
+    /// The backend is there, and no TLS session with it is to be had, or it broke.
+    #[error("no TLS connection: {0}")]
+    Tls(String),
     /// The deadline passed.
     #[error("no {phase} within the timeout")]
     Timeout {
@@ -62,6 +74,34 @@ pub enum Failure {
     Unsent(String),
 }
 
+impl Failure {
+    /// Every [`reason`](Self::reason).
+    pub const REASONS: [&'static str; 8] = [
+        "closed",
+        "protocol",
+        "refused",
+        "status",
+        "timeout",
+        "tls",
+        "unreachable",
+        "unsent",
+    ];
+
+    /// The kind of failure in one word that stays the same from version to version, to count by.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::Protocol(_) => "protocol",
+            Self::Refused => "refused",
+            Self::Status(_) => "status",
+            Self::Timeout { .. } => "timeout",
+            Self::Tls(_) => "tls",
+            Self::Unreachable(_) => "unreachable",
+            Self::Unsent(_) => "unsent",
+        }
+    }
+}
+
 /// What a probe waits for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Phase {
@@ -69,6 +109,8 @@ pub enum Phase {
     Answer,
     /// The connection.
     Connect,
+    /// The end of the TLS handshake.
+    Handshake,
 }
 
 impl fmt::Display for Phase {
@@ -76,6 +118,7 @@ impl fmt::Display for Phase {
         f.write_str(match self {
             Self::Answer => "complete answer",
             Self::Connect => "connection",
+            Self::Handshake => "end of the TLS handshake",
         })
     }
 }
@@ -94,7 +137,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failure_says_what_happened() {
+    fn a_failure_says_what_happened_and_has_a_reason_to_count_by() {
+        let mut reasons = Vec::new();
         let text = || "x".to_owned();
         let timeout = |phase| Failure::Timeout { phase };
         for (failure, said) in [
@@ -110,10 +154,19 @@ mod tests {
                 "no complete answer within the timeout",
             ),
             (timeout(Phase::Connect), "no connection within the timeout"),
+            (
+                timeout(Phase::Handshake),
+                "no end of the TLS handshake within the timeout",
+            ),
+            (Failure::Tls(text()), "no TLS connection: x"),
             (Failure::Unreachable(text()), "unreachable: x"),
             (Failure::Unsent(text()), "the probe could not be sent: x"),
         ] {
             assert_eq!(failure.to_string(), said);
+            reasons.push(failure.reason());
         }
+        reasons.sort_unstable();
+        reasons.dedup();
+        assert_eq!(reasons, Failure::REASONS);
     }
 }

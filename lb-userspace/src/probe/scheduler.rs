@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::{
@@ -8,16 +8,23 @@ use tokio::{
     time::{Duration, sleep},
 };
 
-use super::{Sample, Schedule, StreamKey, probe};
-use crate::model::Name;
+use super::{Sample, Schedule, StreamKey, probe, tls::Clients};
+use crate::model::{Name, ProbeKind};
 
 /// Runs streams of probes, each in a task of its own, and sends their samples to one place.
 ///
 /// A sample that was sent before its stream was removed can still be in the channel afterwards.
 pub struct Scheduler {
     edge: Name,
-    samples: mpsc::Sender<(StreamKey, Sample)>,
+    sender: Sender,
     running: BTreeMap<StreamKey, Running>,
+}
+
+/// What all streams share.
+#[derive(Clone)]
+struct Sender {
+    samples: mpsc::Sender<(StreamKey, Sample)>,
+    clients: Arc<Clients>,
 }
 
 impl Scheduler {
@@ -26,7 +33,10 @@ impl Scheduler {
     pub fn new(edge: Name, samples: mpsc::Sender<(StreamKey, Sample)>) -> Self {
         Self {
             edge,
-            samples,
+            sender: Sender {
+                samples,
+                clients: Arc::default(),
+            },
             running: BTreeMap::new(),
         }
     }
@@ -40,12 +50,17 @@ impl Scheduler {
     /// Outside of a tokio runtime.
     pub fn set(&mut self, streams: &BTreeMap<StreamKey, Schedule>) {
         self.running.retain(|key, _| streams.contains_key(key));
+        let trusts = streams.keys().filter_map(|key| match &key.kind {
+            ProbeKind::Https(https) => Some(&https.trust),
+            ProbeKind::Http(_) | ProbeKind::Tcp => None,
+        });
+        self.sender.clients.keep(&trusts.collect());
         for (key, schedule) in streams {
             if let Some(running) = self.running.get(key) {
                 running.reschedule(*schedule);
             } else {
                 let phase = key.phase(&self.edge);
-                let running = Running::start(key.clone(), *schedule, phase, self.samples.clone());
+                let running = Running::start(key.clone(), *schedule, phase, self.sender.clone());
                 self.running.insert(key.clone(), running);
             }
         }
@@ -59,14 +74,9 @@ struct Running {
 }
 
 impl Running {
-    fn start(
-        key: StreamKey,
-        schedule: Schedule,
-        phase: f64,
-        samples: mpsc::Sender<(StreamKey, Sample)>,
-    ) -> Self {
+    fn start(key: StreamKey, schedule: Schedule, phase: f64, sender: Sender) -> Self {
         let (schedule, changes) = watch::channel(schedule);
-        let task = task::spawn(run(key, phase, changes, samples)).abort_handle();
+        let task = task::spawn(run(key, phase, changes, sender)).abort_handle();
         Self { schedule, task }
     }
 
@@ -94,12 +104,7 @@ impl Drop for Running {
 /// A hasty probe does not wait for the one before, which may take its whole timeout; so several can
 /// be under way, but never more than the hasty ones. A probe that is late for any reason is not
 /// made up for: the next one comes a full gap after it.
-async fn run(
-    key: StreamKey,
-    phase: f64,
-    mut changes: watch::Receiver<Schedule>,
-    samples: mpsc::Sender<(StreamKey, Sample)>,
-) {
+async fn run(key: StreamKey, phase: f64, mut changes: watch::Receiver<Schedule>, sender: Sender) {
     let mut schedule = *changes.borrow_and_update();
     let mut under_way = FuturesUnordered::new();
     let mut sent = 0_usize;
@@ -108,7 +113,7 @@ async fn run(
     loop {
         select! {
             () = &mut next, if under_way.len() < schedule.hasty.max(1) => {
-                under_way.push(sample(&key, schedule.timeout, &samples));
+                under_way.push(sender.sample(&key, schedule.timeout));
                 sent = sent.saturating_add(1);
                 next.set(sleep(schedule.gap(sent, phase)));
             }
@@ -139,14 +144,16 @@ async fn run(
     }
 }
 
-/// One probe, and the delivery of its sample.
-async fn sample(
-    key: &StreamKey,
-    timeout: Duration,
-    samples: &mpsc::Sender<(StreamKey, Sample)>,
-) -> Result<(), mpsc::error::SendError<(StreamKey, Sample)>> {
-    let sample = probe(key, timeout).await;
-    samples.send((key.clone(), sample)).await
+impl Sender {
+    /// One probe, and the delivery of its sample.
+    async fn sample(
+        &self,
+        key: &StreamKey,
+        timeout: Duration,
+    ) -> Result<(), mpsc::error::SendError<(StreamKey, Sample)>> {
+        let sample = probe(key, &self.clients, timeout).await;
+        self.samples.send((key.clone(), sample)).await
+    }
 }
 
 #[cfg(test)]

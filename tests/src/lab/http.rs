@@ -15,6 +15,7 @@ use std::{
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     thread::{self, JoinHandle},
+    time::Duration,
 };
 
 use nix::sys::{
@@ -60,6 +61,7 @@ impl WebServer {
         let shared = Arc::new(Shared {
             name: name.to_owned(),
             failing: AtomicBool::new(false),
+            delay: AtomicU64::new(0),
             next: AtomicU64::new(0),
             requests: Mutex::default(),
             connections: Mutex::default(),
@@ -78,6 +80,12 @@ impl WebServer {
     /// Whether it answers everything with status 500 from now on.
     pub fn fail(&self, failing: bool) {
         self.shared.failing.store(failing, Ordering::Relaxed);
+    }
+
+    /// Lets this time pass before each answer from now on.
+    pub fn delay(&self, delay: Duration) {
+        let micros = u64::try_from(delay.as_micros()).expect("a delay that a test can await");
+        self.shared.delay.store(micros, Ordering::Relaxed);
     }
 
     /// How many requests for `path`, without its query, have come.
@@ -176,6 +184,7 @@ impl ServerProcess {
 struct Shared {
     name: String,
     failing: AtomicBool,
+    delay: AtomicU64,
     next: AtomicU64,
     requests: Mutex<BTreeMap<String, u64>>,
     connections: Mutex<HashMap<u64, TcpStream>>,
@@ -212,6 +221,7 @@ fn converse(shared: &Shared, connection: TcpStream) -> io::Result<()> {
             .split_once('?')
             .unwrap_or((&request.target, ""));
         *lock(&shared.requests).entry(path.to_owned()).or_default() += 1;
+        thread::sleep(Duration::from_micros(shared.delay.load(Ordering::Relaxed)));
         let bytes = query
             .strip_prefix("bytes=")
             .and_then(|bytes| bytes.parse().ok())

@@ -11,7 +11,12 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
     ),
     (
         "the file system",
-        &["std::fs", ".canonicalize(", ".read_dir("],
+        &[
+            "rustls_native_certs",
+            "std::fs",
+            ".canonicalize(",
+            ".read_dir(",
+        ],
     ),
     (
         "sockets",
@@ -26,7 +31,10 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
             ".to_socket_addrs(",
         ],
     ),
-    ("the asynchronous runtime", &["futures_util", "tokio"]),
+    (
+        "the asynchronous runtime",
+        &["futures_util", "tokio", "tokio_rustls"],
+    ),
     (
         "the clock",
         &[

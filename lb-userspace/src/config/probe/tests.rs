@@ -1,3 +1,5 @@
+mod kinds;
+
 use std::time::Duration;
 
 use crate::{
@@ -5,7 +7,7 @@ use crate::{
         parse,
         tests::{mistakes, with},
     },
-    model::{HttpProbe, Probe, ProbeKind},
+    model::{HttpProbe, Probe, ProbeKind, Smoothing},
 };
 
 fn file(keys: &str) -> String {
@@ -23,8 +25,10 @@ fn probe(keys: &str) -> Probe {
 }
 
 fn http(keys: &str) -> HttpProbe {
-    let ProbeKind::Http(http) = probe(keys).kind;
-    http
+    match probe(keys).kind {
+        ProbeKind::Http(http) => http,
+        other => panic!("{other:?}"),
+    }
 }
 
 #[test]
@@ -77,7 +81,7 @@ fn bad_settings() {
         ),
         (
             "urgent = true",
-            "urgent: unknown key; known here: kind, method, path, host, user_agent, headers, expect, port, interval, timeout, health",
+            "urgent: unknown key; known here: kind, method, path, host, user_agent, headers, expect, port, interval, timeout, health, latency",
         ),
     ] {
         assert_eq!(bad(keys), [format!("group[0].probe.{expected}")]);
@@ -93,7 +97,9 @@ fn bad_kinds() {
         ),
         (
             "{ kind = \"icmp\" }",
-            &["group[0].probe.kind: \"icmp\" is unknown; use \"http\" or \"none\""],
+            &[
+                "group[0].probe.kind: \"icmp\" is unknown; use \"http\" or \"https\" or \"tcp\" or \"none\"",
+            ],
         ),
         (
             "{ kind = \"none\", path = \"/\" }",
@@ -252,6 +258,47 @@ fn bad_health_rules() {
             .collect();
         assert_eq!(bad(&format!("health = {{ {rule} }}")), expected);
     }
+}
+
+#[test]
+fn bad_smoothing() {
+    for (latency, expected) in [
+        ("smoothing = 0", "smoothing: 0 is out of range; use 1 to 64"),
+        (
+            "smoothing = 65",
+            "smoothing: 65 is out of range; use 1 to 64",
+        ),
+        (
+            "dead_band = 1",
+            "dead_band: 1 has no unit; use a number with a unit, like \"10s\" or \"250ms\"",
+        ),
+        (
+            "dead_band = \"11s\"",
+            "dead_band: 11s is out of range; use 0s to 10s",
+        ),
+        (
+            "dead_band_percent = 101",
+            "dead_band_percent: 101 is out of range; use 0 to 100",
+        ),
+        (
+            "dead_band_percent = \"10%\"",
+            "dead_band_percent: \"10%\" is a string; use 0 to 100",
+        ),
+        (
+            "window = 4",
+            "window: unknown key; known here: smoothing, dead_band, dead_band_percent",
+        ),
+    ] {
+        let expected = format!("group[0].probe.latency.{expected}");
+        assert_eq!(bad(&format!("latency = {{ {latency} }}")), [expected]);
+    }
+    let probe = probe("latency = { smoothing = 1, dead_band = \"0s\", dead_band_percent = 100 }");
+    let expected = Smoothing {
+        parts: 1,
+        dead_band: Duration::ZERO,
+        dead_band_percent: 100,
+    };
+    assert_eq!(probe.smoothing, expected);
 }
 
 #[test]

@@ -165,3 +165,46 @@ fn the_reason_of_a_failure_reaches_the_operator() {
 fn a_groups_number_does_not_depend_on_the_host() {
     assert_eq!(group_id(&"web".parse().unwrap()), 0x4b5e_57f6);
 }
+
+#[test]
+fn groups_that_share_probes_smooth_their_latencies_each_by_its_own_settings() {
+    let second = r#"
+    [[group]]
+    name = "steady"
+    member = [{ backend = "a" }, { backend = "b" }]
+    probe = { kind = "http", port = 80, latency = { dead_band = "1s" } }
+    "#;
+    let mut rig = Rig::start(&format!("{BASE}{second}"), Saved::default(), &[]);
+    (0..3).for_each(|_| rig.good("a", 10));
+    (0..2).for_each(|_| rig.good("a", 50));
+    let latencies = |engine: &Engine| {
+        let view = engine.view();
+        let groups = view.groups.iter();
+        let latencies = groups.map(|group| (group.name.to_string(), group.members[0].latency_ms));
+        BTreeMap::from_iter(latencies)
+    };
+    let expected = [("steady", 10.0), ("web", 20.0)];
+    let expected = expected
+        .map(|(name, ms)| (name.to_owned(), Some(ms)))
+        .into();
+    assert_eq!(latencies(&rig.engine), expected);
+    // So it is after a restart.
+    let again = Rig::start(&format!("{BASE}{second}"), rig.engine.saved(), &[]);
+    assert_eq!(latencies(&again.engine), expected);
+}
+
+#[test]
+fn the_reason_of_a_bad_tls_probe_is_told() {
+    let mut rig = fresh();
+    let key = rig.key("b");
+    let why = "the certificate expired on 2020-02-03T00:00:00Z".to_owned();
+    for _ in 0..2 {
+        let failure = Err(Failure::Tls(why.clone()));
+        rig.event(Event::Samples(vec![(key.clone(), failure)]));
+    }
+    let told = &rig.engine.view().groups[0].members[1].why;
+    let expected = format!(
+        "0 of the last 2 probes were good, 2 needed; last failure: no TLS connection: {why}"
+    );
+    assert_eq!(*told, expected);
+}

@@ -308,19 +308,3 @@ async fn what_has_no_route_is_unreachable() {
     let failure = probe(target, &head(), AMPLE).await.unwrap_err();
     assert!(matches!(failure, Failure::Unreachable(_)), "{failure}");
 }
-
-#[test]
-fn trouble_of_this_host_is_not_the_backends() {
-    for (errno, failure) in [
-        (Errno::EMFILE, "the probe could not be sent: "),
-        (Errno::EADDRNOTAVAIL, "the probe could not be sent: "),
-        (Errno::ENOBUFS, "the probe could not be sent: "),
-        (Errno::ECONNREFUSED, "refused the connection"),
-        (Errno::ETIMEDOUT, "no connection within the timeout"),
-        (Errno::EHOSTUNREACH, "unreachable: "),
-        (Errno::ENETUNREACH, "unreachable: "),
-    ] {
-        let told = not_connected(io::Error::from_raw_os_error(errno as i32)).to_string();
-        assert!(told.starts_with(failure), "{told}");
-    }
-}

@@ -1,6 +1,8 @@
+use std::path::Path;
+
 use super::*;
 use crate::{
-    model::{Forward, Health, HttpProbe, Method, StatusRange},
+    model::{Authorities, Forward, Health, HttpProbe, HttpsProbe, Method, StatusRange, Trust},
     probe::{
         Window,
         fixtures::{self, group, model, name},
@@ -60,12 +62,30 @@ fn what_differs_in_any_part_of_the_key_has_its_own_stream() {
         |http| http.expect = vec![StatusRange::new(200, 299).unwrap()],
     ];
     for (probe, change) in probes[2..].iter_mut().zip(changes) {
-        let ProbeKind::Http(http) = &mut probe.kind;
+        let ProbeKind::Http(http) = &mut probe.kind else {
+            unreachable!("the fixture's")
+        };
         change(http);
     }
+    probes.push(Probe {
+        kind: ProbeKind::Tcp,
+        ..seconds(10, 5)
+    });
+    let https = |file: Option<&str>, server_name: &str| Probe {
+        kind: ProbeKind::Https(HttpsProbe {
+            http: fixtures::head(),
+            server_name: server_name.to_owned(),
+            trust: Trust::Authorities(Authorities::new(file.map(Path::new), Vec::new())),
+        }),
+        ..seconds(10, 5)
+    };
+    probes.push(https(None, "a"));
+    probes.push(https(None, "b"));
+    probes.push(https(Some("/x"), "a"));
+    let count = probes.len();
     let groups = (probes.into_iter().enumerate())
         .map(|(i, probe)| group(&format!("g{i}"), &["a", "b"], Some(probe), (4, 2)));
-    assert_eq!(all(&model(groups)).len(), 14);
+    assert_eq!((count, all(&model(groups)).len()), (11, 22));
 }
 
 #[test]

@@ -1,0 +1,192 @@
+use std::{
+    cell::RefCell,
+    collections::BTreeMap,
+    io,
+    path::{Path, PathBuf},
+};
+
+use rustls::{
+    RootCertStore,
+    pki_types::{CertificateDer, pem::PemObject as _},
+};
+
+use super::problem::Wrong;
+use crate::model::Authorities;
+
+/// What a configuration needs of the host that it is for.
+#[derive(Clone, Copy)]
+pub(super) struct Host<'a> {
+    /// Reads a file.
+    pub(super) read: &'a dyn Fn(&Path) -> io::Result<Vec<u8>>,
+    /// The certificates (DER) of the authorities that this host trusts.
+    pub(super) trusted: &'a dyn Fn() -> Vec<Vec<u8>>,
+}
+
+/// The authorities that probes trust; each source is read once for a whole configuration.
+pub(super) struct Store<'a> {
+    host: Host<'a>,
+    known: RefCell<BTreeMap<Option<PathBuf>, Result<Authorities, Wrong>>>,
+}
+
+impl<'a> Store<'a> {
+    pub(super) fn new(host: Host<'a>) -> Self {
+        Self {
+            host,
+            known: RefCell::default(),
+        }
+    }
+
+    /// The certificates in a PEM file: at least one, all of them whole.
+    pub(super) fn file(&self, path: &Path) -> Result<Authorities, Wrong> {
+        self.once(Some(path), || {
+            let bytes = (self.host.read)(path).map_err(|error| {
+                Wrong::new(
+                    format!("can not read {}: {error}", path.display()),
+                    "name a file with the certificates of the authorities",
+                )
+            })?;
+            Ok(Authorities::new(Some(path), in_pem(path, &bytes)?))
+        })
+    }
+
+    /// The certificates that the system of this host trusts.
+    pub(super) fn of_this_host(&self) -> Result<Authorities, Wrong> {
+        self.once(None, || {
+            let certificates = (self.host.trusted)();
+            let usable = |der: &Vec<u8>| is_authority(&der.as_slice().into());
+            if certificates.iter().any(usable) {
+                return Ok(Authorities::new(None, certificates));
+            }
+            Err(Wrong::new(
+                "is missing, and this host has no certificates of authorities",
+                "install the package `ca-certificates`, or name a file with them",
+            ))
+        })
+    }
+
+    fn once(
+        &self,
+        file: Option<&Path>,
+        read: impl FnOnce() -> Result<Authorities, Wrong>,
+    ) -> Result<Authorities, Wrong> {
+        let mut known = self.known.borrow_mut();
+        let known = known.entry(file.map(Path::to_owned));
+        known.or_insert_with(read).clone()
+    }
+}
+
+fn in_pem(path: &Path, bytes: &[u8]) -> Result<Vec<Vec<u8>>, Wrong> {
+    let mut certificates = Vec::new();
+    for (i, found) in CertificateDer::pem_slice_iter(bytes).enumerate() {
+        match found {
+            Ok(der) if is_authority(&der) => certificates.push(der.to_vec()),
+            Ok(_) | Err(_) => {
+                return Err(Wrong::new(
+                    format!("certificate {} in {} is broken", i + 1, path.display()),
+                    "get the file anew from the authority",
+                ));
+            }
+        }
+    }
+    if certificates.is_empty() {
+        return Err(Wrong::new(
+            format!("{} holds no certificate", path.display()),
+            "name a PEM file, with `-----BEGIN CERTIFICATE-----` in it",
+        ));
+    }
+    Ok(certificates)
+}
+
+fn is_authority(der: &CertificateDer<'_>) -> bool {
+    RootCertStore::empty().add(der.clone().into_owned()).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use rcgen::{CertificateParams, KeyPair};
+
+    use super::*;
+
+    fn certificate() -> (Vec<u8>, String) {
+        let key = KeyPair::generate().unwrap();
+        let certificate = CertificateParams::default().self_signed(&key).unwrap();
+        (certificate.der().to_vec(), certificate.pem())
+    }
+
+    fn none() -> Vec<Vec<u8>> {
+        Vec::new()
+    }
+
+    /// What is wrong with a file of this content, or how many certificates are in it.
+    fn read(content: &[u8]) -> Result<usize, Wrong> {
+        let host = Host {
+            read: &|_| Ok(content.to_vec()),
+            trusted: &none,
+        };
+        let read = Store::new(host).file(Path::new("/ca.pem"));
+        read.map(|authorities| authorities.certificates().len())
+    }
+
+    #[test]
+    fn only_whole_certificates_are_taken() {
+        let (der, pem) = certificate();
+        let key = KeyPair::generate().unwrap().serialize_pem();
+        assert_eq!(read(format!("{pem}{pem}").as_bytes()), Ok(2));
+        assert_eq!(read(format!("{key}# words\n{pem}").as_bytes()), Ok(1));
+        let none = Wrong::new(
+            "/ca.pem holds no certificate",
+            "name a PEM file, with `-----BEGIN CERTIFICATE-----` in it",
+        );
+        for content in [&b""[..], b"words\n", &der, key.as_bytes(), b"\xff\x00"] {
+            assert_eq!(read(content), Err(none.clone()));
+        }
+        let cut = &pem[..pem.len() / 2];
+        let other = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+        for broken in [cut, other, &pem.replace("MII", "!!!")] {
+            let wrong = Wrong::new(
+                "certificate 2 in /ca.pem is broken",
+                "get the file anew from the authority",
+            );
+            assert_eq!(read(format!("{pem}{broken}").as_bytes()), Err(wrong));
+        }
+    }
+
+    #[test]
+    fn each_source_is_read_once() {
+        let (der, pem) = certificate();
+        let reads = Cell::new(0);
+        let count = || reads.set(reads.get() + 1);
+        let host = Host {
+            read: &|_| {
+                count();
+                Ok(pem.clone().into_bytes())
+            },
+            trusted: &|| {
+                count();
+                vec![der.clone()]
+            },
+        };
+        let store = Store::new(host);
+        for _ in 0..3 {
+            assert!(store.file(Path::new("/a")).is_ok() && store.of_this_host().is_ok());
+        }
+        assert_eq!(reads.get(), 2);
+    }
+
+    #[test]
+    fn a_host_that_trusts_nobody_is_told_what_to_install() {
+        for trusted in [vec![], vec![b"garbage".to_vec()]] {
+            let host = Host {
+                read: &|_| Ok(Vec::new()),
+                trusted: &|| trusted.clone(),
+            };
+            let wrong = Wrong::new(
+                "is missing, and this host has no certificates of authorities",
+                "install the package `ca-certificates`, or name a file with them",
+            );
+            assert_eq!(Store::new(host).of_this_host(), Err(wrong));
+        }
+    }
+}

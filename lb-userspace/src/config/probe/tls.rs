@@ -1,0 +1,106 @@
+//! The keys that `https` has beyond those of `http`.
+
+use std::net::IpAddr;
+
+use rustls::pki_types::ServerName;
+use toml::Value;
+
+use super::super::{
+    authorities::Store,
+    leaf::{self, shown},
+    problem::Wrong,
+    raw::Table,
+};
+use crate::model::Trust;
+
+/// The keys that are read here.
+pub(super) const KEYS: [&str; 3] = ["sni", "ca_file", "verify"];
+
+/// The name that the certificate must be for. By default that of the host, which is none where it has a
+/// mistake.
+pub(super) fn server_name(probe: &mut Table<'_>, host: Option<&str>) -> Option<String> {
+    if probe.has("sni") {
+        return probe.optional("sni", name);
+    }
+    let name = without_port(host?);
+    if is_name(name) {
+        return Some(name.to_owned());
+    }
+    let message = format!("is missing, and {} is no name for a server", shown(name));
+    probe.wrong(
+        "sni",
+        Wrong::new(message, "add `sni = \"www.example.com\"`"),
+    );
+    None
+}
+
+/// Whose certificates are good.
+pub(super) fn trust(probe: &mut Table<'_>, store: &Store<'_>) -> Option<Trust> {
+    let verify = probe.or("verify", true, leaf::truth);
+    let given = probe.has("ca_file");
+    if !verify {
+        if given {
+            let message = "no authority is asked with `verify = false`";
+            let _ = probe.optional("ca_file", leaf::path);
+            probe.wrong("ca_file", Wrong::new(message, "leave out one of them"));
+        }
+        return Some(Trust::Anyone);
+    }
+    let authorities = if given {
+        let read = |value: &Value| store.file(&leaf::path(value)?);
+        probe.optional("ca_file", read)
+    } else {
+        let of_this_host = store.of_this_host();
+        of_this_host
+            .map_err(|wrong| probe.wrong("ca_file", wrong))
+            .ok()
+    };
+    authorities.map(Trust::Authorities)
+}
+
+fn name(value: &Value) -> Result<String, Wrong> {
+    const WANTED: &str = "a DNS name like \"www.example.com\", or an address";
+    let text = leaf::text(value, WANTED)?;
+    if is_name(text) {
+        return Ok(text.to_owned());
+    }
+    Err(Wrong::new(
+        format!("{} is no name for a server", shown(text)),
+        format!("use {WANTED}"),
+    ))
+}
+
+fn is_name(text: &str) -> bool {
+    ServerName::try_from(text).is_ok()
+}
+
+/// A host less its port, and less the brackets of an address.
+fn without_port(host: &str) -> &str {
+    if let Some((address, _)) = host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        return address;
+    }
+    match host.rsplit_once(':') {
+        Some((name, _)) if host.parse::<IpAddr>().is_err() => name,
+        _ => host,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_loses_its_port() {
+        for (host, name) in [
+            ("a.example", "a.example"),
+            ("a.example:8443", "a.example"),
+            ("192.0.2.1", "192.0.2.1"),
+            ("192.0.2.1:443", "192.0.2.1"),
+            ("2001:db8::1", "2001:db8::1"),
+            ("[2001:db8::1]", "2001:db8::1"),
+            ("[2001:db8::1]:443", "2001:db8::1"),
+        ] {
+            assert_eq!(without_port(host), name);
+        }
+    }
+}
