@@ -36,8 +36,8 @@ use self::{report::Report, rig::Rig};
 #[derive(Parser)]
 #[command(name = "connections")]
 struct Args {
-    /// How often each way is measured, for a second each; the figures are medians
-    #[arg(long, value_name = "N", default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    /// How often each way is measured, for 0.4 s each; the figures are medians
+    #[arg(long, value_name = "N", default_value_t = 41, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     rounds: u32,
     /// 2 rounds: shows that it works, and no more
     #[arg(long, conflicts_with = "rounds")]

@@ -1,6 +1,6 @@
 //! Measures all ways in turn.
 
-use std::{fs, path::Path, time::Duration};
+use std::{fs, path::Path, thread, time::Duration};
 
 use anyhow::{Context as _, ensure};
 use lb_tests::lab::Wrk;
@@ -17,8 +17,12 @@ use crate::rig::{Rig, Way};
 /// Open at a time: enough that the CPU never waits.
 const CONNECTIONS: u16 = 32;
 
-/// How long a way is under load per round.
-const LOAD: Duration = Duration::from_secs(1);
+/// How long a way is under load per round: short, so that the four of a round find the machine in
+/// the same state, and still a hundred times as long as the start of `wrk` takes.
+const LOAD: Duration = Duration::from_millis(400);
+
+/// Longer than any load; `wrk` is ended before.
+const LONGEST: Duration = Duration::from_secs(60);
 
 /// What was measured in a round, for each [`Way`].
 pub(crate) type Round = [Cost; 4];
@@ -54,7 +58,9 @@ fn cost_of_all(rig: &Rig<'_>, meter: &Meter) -> anyhow::Result<Round> {
 fn cost(rig: &Rig<'_>, meter: &Meter, way: Way) -> anyhow::Result<Cost> {
     let url = format!("http://{}/", rig.target(way));
     let (lab, busy) = (meter.lab()?, meter.busy()?);
-    let load = Wrk::start(rig.client(), &url, CONNECTIONS, LOAD, true).finish();
+    let wrk = Wrk::start(rig.client(), &url, CONNECTIONS, LONGEST, true);
+    thread::sleep(LOAD);
+    let load = wrk.end();
     let (lab, busy) = (meter.lab()? - lab, meter.busy()? - busy);
     ensure!(
         load.failed == 0 && load.requests > 0,
@@ -129,7 +135,9 @@ fn soft_interrupts(cpu: usize) -> anyhow::Result<i32> {
     let process = fs::read_dir("/proc")?
         .flatten()
         .find(|entry| is_it(&entry.path()))
-        .with_context(|| format!("{name} is not to be seen in /proc: run this outside of a container"))?;
+        .with_context(|| {
+            format!("{name} is not to be seen in /proc: run this outside of a container")
+        })?;
     let id = process.file_name();
     Ok(id.to_string_lossy().parse()?)
 }

@@ -94,7 +94,10 @@ impl fmt::Display for Report {
 impl Line {
     fn new(way: Way, rounds: &[Round]) -> Self {
         let [whole, direct] = [way, Way::Direct].map(|way| whole(way, rounds));
-        let added = whole.iter().zip(&direct).map(|(whole, direct)| whole - direct);
+        let added = whole
+            .iter()
+            .zip(&direct)
+            .map(|(whole, direct)| whole - direct);
         let added: Vec<f64> = added.collect();
         let share = rounds.iter().map(|round| round[way as usize].share);
         Self {
