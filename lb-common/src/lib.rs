@@ -12,6 +12,7 @@ mod client;
 mod control;
 mod flow;
 mod hash;
+mod proof;
 mod ring;
 mod service;
 mod target;
@@ -24,6 +25,7 @@ pub use self::{
     control::{Control, HEARTBEAT_OFFSET},
     flow::{Bucket, Entry, FlowState, IDLE_TICKS, IdleTicks, TICK_SHIFT, WAYS, tick},
     hash::{FLOW_PASSES, HashKey, HashWords},
+    proof::Proof,
     ring::{CHUNK, Chunk, Descriptor},
     service::{Port, Protocol, Row, Service, ServiceGroup, ServiceKey},
     target::{ForwardMode, Outer, Target, TargetState},

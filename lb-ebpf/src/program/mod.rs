@@ -6,6 +6,7 @@ mod flows;
 mod log;
 mod maps;
 mod packet;
+mod proof;
 mod rings;
 mod services;
 mod settings;
@@ -18,11 +19,14 @@ use lb_ebpf::{
     parse::{self, Flow, Skip},
 };
 
-use self::{flows::Place, packet::Packet};
+use self::{flows::Place, packet::Packet, rings::Row, settings::PROOF};
 
 #[xdp]
 fn waggle(context: XdpContext) -> u32 {
     let mut packet = Packet::new(&context);
+    if PROOF.load() != 0 {
+        return action(proof::prove(&mut packet));
+    }
     let verdict = match parse::flow(&mut packet.cursor()) {
         Ok(flow) => match services::find(&flow.tuple) {
             Some(service) => serve(&mut packet, &flow, &service),
@@ -64,7 +68,7 @@ fn send(packet: &mut Packet<'_>, flow: &Flow, service: &Service) -> Result<u16, 
     let place = Place::of(flow, service, keys.flows, packet.length()).ok_or(Verdict::NoTarget)?;
     let (id, target) = match place.target() {
         Some(known) => known,
-        None => rings::choose(&flow.tuple, service, keys.ring)?,
+        None => Row::of(&flow.tuple, service)?.choose(&flow.tuple, service, keys.ring)?,
     };
     forward::write(&mut packet.cursor(), flow.ip_length, &target)?;
     place.remember(id, flow, packet.length());

@@ -2,7 +2,8 @@
 
 use core::ptr;
 
-use aya_ebpf::programs::XdpContext;
+use aya_ebpf::{helpers::generated::bpf_xdp_adjust_meta, programs::XdpContext};
+use lb_common::Proof;
 use lb_ebpf::cursor::Cursor;
 
 /// A packet in the driver's buffer.
@@ -34,5 +35,23 @@ impl<'c> Packet<'c> {
     #[inline(always)]
     pub(super) fn length(&self) -> u64 {
         (self.context.data_end() - self.context.data()) as u64
+    }
+
+    /// Puts a proof in front of the frame, as its metadata.
+    #[expect(
+        clippy::needless_pass_by_ref_mut,
+        reason = "what a cursor points to may not be used after the helper"
+    )]
+    #[inline(always)]
+    pub(super) fn put_proof(&mut self, proof: &Proof) {
+        const SIZE: usize = size_of::<Proof>();
+        // SAFETY: the helper moves the beginning of the metadata and nothing else.
+        let moved = unsafe { bpf_xdp_adjust_meta(self.context.ctx, -(SIZE as i32)) };
+        let start = self.context.metadata();
+        if moved == 0 && start + SIZE <= self.context.metadata_end() {
+            let metadata: *mut Proof = ptr::with_exposed_provenance_mut(start);
+            // SAFETY: the metadata is this program's, and long enough.
+            unsafe { metadata.write_unaligned(*proof) }
+        }
     }
 }

@@ -19,6 +19,10 @@ pub(super) static INSERT_LIMIT: Global<u32> = Global::new(20_000);
 #[unsafe(no_mangle)]
 pub(super) static IDLE_TICKS: Global<IdleTicks> = Global::new(lb_common::IDLE_TICKS);
 
+/// Whether the program only tells how it decides; 0 for no.
+#[unsafe(no_mangle)]
+pub(super) static PROOF: Global<u8> = Global::new(0);
+
 /// Whether every packet of a service is logged; 0 for no.
 #[unsafe(no_mangle)]
 pub(super) static PACKET_LOG: Global<u8> = Global::new(0);

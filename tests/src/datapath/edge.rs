@@ -42,6 +42,8 @@ pub struct Settings {
     pub insert_limit: u32,
     /// Whether every packet of a service is logged.
     pub packet_log: bool,
+    /// Whether the program only tells how it decides.
+    pub proof: bool,
     /// What the flow table's secret is drawn from.
     pub secret: u64,
 }
@@ -52,6 +54,7 @@ impl Default for Settings {
             buckets: 64,
             insert_limit: u32::MAX,
             packet_log: false,
+            proof: false,
             secret: 1,
         }
     }
@@ -80,6 +83,7 @@ impl Edge {
             .override_global("FLOW_MASK", &(settings.buckets - 1), true)
             .override_global("INSERT_LIMIT", &settings.insert_limit, true)
             .override_global("PACKET_LOG", &u8::from(settings.packet_log), true)
+            .override_global("PROOF", &u8::from(settings.proof), true)
             .map_max_entries("FLOWS", settings.buckets)
             .load(OBJECT)
             .expect("these tests need root");

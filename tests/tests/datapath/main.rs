@@ -4,6 +4,7 @@ mod agreement;
 mod flows;
 mod inserts;
 mod log;
+mod proof;
 mod races;
 mod stale;
 mod verdicts;
