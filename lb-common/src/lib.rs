@@ -1,7 +1,7 @@
 //! Every type that crosses the border between Waggle's daemon and its packet program.
 //!
-//! Addresses and ports stand in network order as byte arrays (IPv4 as IPv4-mapped IPv6), so there
-//! is no question of endianness; enumerations cross as transparent integers, so every bit pattern
+//! Addresses and ports stand in network order (IPv4 as IPv4-mapped IPv6), so there is no question
+//! of endianness; enumerations cross as transparent integers, so every bit pattern
 //! is a value. Each file ends with `abi! { Type = size align n }`, which proves size, alignment and
 //! the absence of padding when the crate is compiled.
 #![no_std]
@@ -28,8 +28,8 @@ pub use self::{
     proof::Proof,
     ring::{CHUNK, Chunk, Descriptor},
     service::{Port, Protocol, Row, Service, ServiceGroup, ServiceKey},
-    target::{ForwardMode, Outer, Target, TargetState},
-    tuple::Tuple,
+    target::{ForwardMode, Mac, Outer, Target, TargetState, Way},
+    tuple::{Ports, Tuple},
     verdict::{Counter, FLOW_EVENTS, FlowEvent, VERDICTS, Verdict},
 };
 

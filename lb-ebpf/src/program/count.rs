@@ -1,8 +1,11 @@
 //! Counts packets and the bytes of their frames.
 
-use lb_common::{FlowEvent, Service, Verdict};
+use lb_common::{FlowEvent, Verdict};
 
-use super::{maps, tables};
+use super::{
+    maps,
+    tables::{self, Service},
+};
 
 /// Counts what became of a packet.
 #[inline(always)]

@@ -1,7 +1,7 @@
 //! The flow table: which target a flow went to before.
 
 use aya_ebpf::helpers::generated::bpf_ktime_get_coarse_ns;
-use lb_common::{Entry, FLOW_PASSES, FlowEvent, HashKey, Service, Target, tick};
+use lb_common::{Entry, FLOW_PASSES, FlowEvent, HashKey, IDLE_TICKS, tick};
 use lb_ebpf::{
     entry,
     parse::{Flow, Signal},
@@ -9,8 +9,8 @@ use lb_ebpf::{
 
 use super::{
     count,
-    settings::{FLOW_MASK, IDLE_TICKS, INSERT_LIMIT},
-    tables::{self, Ways},
+    settings::{FLOW_MASK, INSERT_LIMIT},
+    tables::{self, Service, Target, Ways},
 };
 
 /// Where a flow stands in the table, or will stand.
@@ -53,11 +53,10 @@ impl Place {
         })
     }
 
-    /// The target that the packet must go to, with its id; `None` if the flow is new.
+    /// The target that the packet must go to; `None` if the flow is new.
     #[inline(always)]
-    pub(super) fn target(&self) -> Option<(u16, Target)> {
-        self.followed
-            .map(|(entry, target)| (entry.target(), target))
+    pub(super) fn target(&self) -> Option<Target> {
+        self.followed.map(|(_, target)| target)
     }
 
     /// Keeps in mind that a packet of the flow went to `target`.
@@ -86,11 +85,10 @@ impl Place {
         if self.way.is_none() && !within_budget(self.now) {
             return FlowEvent::Limited;
         }
-        let idle = IDLE_TICKS.load();
         let way = self
             .way
-            .unwrap_or_else(|| entry::victim(|way| self.ways.entry(way), self.now, &idle));
-        let evicts = self.way.is_none() && self.ways.entry(way).is_live(self.now, &idle);
+            .unwrap_or_else(|| entry::victim(|way| self.ways.entry(way), self.now, &IDLE_TICKS));
+        let evicts = self.way.is_none() && self.ways.entry(way).is_live(self.now, &IDLE_TICKS);
         self.ways.set(
             way,
             Entry {
@@ -120,12 +118,12 @@ fn follow(
     flow: &Flow,
     service: &Service,
 ) -> Result<(Entry, Target), FlowEvent> {
-    if !entry.is_live(now, &IDLE_TICKS.load()) {
+    if !entry.is_live(now, &IDLE_TICKS) {
         return Err(FlowEvent::Miss);
     }
-    let target = tables::target(entry.target()).ok_or(FlowEvent::Foreign)?;
-    let serves = tables::serves(target.group, service);
-    entry::may_follow(entry, &target, flow, serves)?;
+    let target = Target::of(entry.target()).ok_or(FlowEvent::Foreign)?;
+    let serves = service.takes(target.way.group());
+    entry::may_follow(entry, &target.way, flow, serves)?;
     Ok((entry, target))
 }
 

@@ -13,66 +13,86 @@ mod settings;
 mod tables;
 
 use aya_ebpf::{bindings::xdp_action, macros::xdp, programs::XdpContext};
-use lb_common::{Service, Verdict};
+use lb_common::Verdict;
 use lb_ebpf::{
-    forward,
-    parse::{self, Flow, Skip},
+    forward::{self, Envelope},
+    parse::{self, Family, Skip},
 };
 
-use self::{flows::Place, packet::Packet, rings::Row, settings::PROOF};
+use self::{
+    flows::Place,
+    packet::Packet,
+    rings::Row,
+    settings::PROOF,
+    tables::{Service, Target},
+};
 
+/// Each family has its copy of the path, in which the compiler leaves out what is the other's.
 #[xdp]
 fn waggle(context: XdpContext) -> u32 {
     let mut packet = Packet::new(&context);
-    if PROOF.load() != 0 {
-        return action(proof::prove(&mut packet));
-    }
-    let verdict = match parse::flow(&mut packet.cursor()) {
-        Ok(flow) => match services::find(&flow.tuple) {
-            Some(service) => serve(&mut packet, &flow, &service),
-            None => Verdict::NotOurs,
-        },
-        Err(Skip::Fragment { destination }) if tables::has_service(destination) => {
-            Verdict::FragmentUnsupported
-        }
-        Err(_) => Verdict::NotOurs,
+    let verdict = match parse::family(&mut packet.cursor()) {
+        Some(Family::V4) => steer(&mut packet, Family::V4),
+        Some(Family::V6) => steer(&mut packet, Family::V6),
+        None => counted(Verdict::NotOurs, packet.length()),
     };
-    count::verdict(verdict, packet.length());
     action(verdict)
 }
 
-/// A packet of a service; everything is counted but the verdict. One for another host is none of
-/// the service's.
 #[inline(always)]
-fn serve(packet: &mut Packet<'_>, flow: &Flow, service: &Service) -> Verdict {
-    let sent = send(packet, flow, service);
-    if sent == Err(Verdict::NotOurs) {
-        return Verdict::NotOurs;
+fn steer(packet: &mut Packet<'_>, family: Family) -> Verdict {
+    if PROOF.load() != 0 {
+        return proof::prove(packet, family);
     }
-    count::service(service, packet.length());
-    let verdict = match sent {
-        Ok(target) => {
-            count::target(target, packet.length());
-            Verdict::Forwarded
+    let bytes = packet.length();
+    let parsed = match parse::packet(&mut packet.cursor(), family) {
+        Ok(parsed) => parsed,
+        Err(Skip::Fragment { destination }) if tables::has_service(destination) => {
+            return counted(Verdict::FragmentUnsupported, bytes);
         }
-        Err(verdict) => verdict,
+        Err(_) => return counted(Verdict::NotOurs, bytes),
     };
-    log::packet(flow, verdict, sent.unwrap_or(0));
-    verdict
+    let Some(service) = services::find(&parsed.flow.tuple) else {
+        return counted(Verdict::NotOurs, bytes);
+    };
+    let line = log::begin(&parsed.flow);
+    let sent = send(parsed, &service, bytes)
+        .and_then(|(target, envelope)| packet.enclose(envelope, &target).map(|()| target.id));
+    let verdict = sent.err().unwrap_or(Verdict::Forwarded);
+    // A frame for another host is none of the service's.
+    if verdict != Verdict::NotOurs {
+        count::service(&service, bytes);
+        log::end(&line, verdict, sent.unwrap_or(0));
+    }
+    if let Ok(target) = sent {
+        count::target(target, bytes);
+    }
+    counted(verdict, bytes)
 }
 
-/// Writes the packet for its target, and returns the target's id.
+/// Rewrites the packet for its target, and returns that with what has to be put around the packet.
 #[inline(always)]
-fn send(packet: &mut Packet<'_>, flow: &Flow, service: &Service) -> Result<u16, Verdict> {
+fn send(
+    parsed: parse::Packet<'_>,
+    service: &Service,
+    bytes: u64,
+) -> Result<(Target, Option<Envelope>), Verdict> {
+    let flow = parsed.flow;
     let keys = tables::keys().ok_or(Verdict::NoTarget)?;
-    let place = Place::of(flow, service, keys.flows, packet.length()).ok_or(Verdict::NoTarget)?;
-    let (id, target) = match place.target() {
+    let place = Place::of(&flow, service, keys.flows, bytes).ok_or(Verdict::NoTarget)?;
+    let target: Target = match place.target() {
         Some(known) => known,
         None => Row::of(&flow.tuple, service)?.choose(&flow.tuple, service, keys.ring)?,
     };
-    forward::write(&mut packet.cursor(), flow.ip_length, &target)?;
-    place.remember(id, flow, packet.length());
-    Ok(id)
+    let envelope = forward::write(parsed, &target.way, || target.address())?;
+    place.remember(target.id, &flow, bytes);
+    Ok((target, envelope))
+}
+
+#[inline(always)]
+fn counted(verdict: Verdict, bytes: u64) -> Verdict {
+    count::verdict(verdict, bytes);
+    verdict
 }
 
 #[inline(always)]
@@ -85,6 +105,7 @@ fn action(verdict: Verdict) -> u32 {
         | Verdict::NoAnswer
         | Verdict::NoNextHop
         | Verdict::NoTarget
+        | Verdict::NoHeadroom
         | Verdict::RuleDropped
         | Verdict::TtlExpired => xdp_action::XDP_DROP,
     }

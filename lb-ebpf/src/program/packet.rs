@@ -2,9 +2,14 @@
 
 use core::ptr;
 
-use aya_ebpf::{helpers::generated::bpf_xdp_adjust_meta, programs::XdpContext};
-use lb_common::Proof;
-use lb_ebpf::cursor::Cursor;
+use aya_ebpf::{
+    helpers::generated::{bpf_xdp_adjust_head, bpf_xdp_adjust_meta},
+    programs::XdpContext,
+};
+use lb_common::{Proof, Verdict};
+use lb_ebpf::{cursor::Cursor, forward::Envelope};
+
+use super::tables::Target;
 
 /// A packet in the driver's buffer.
 pub(super) struct Packet<'c> {
@@ -37,11 +42,34 @@ impl<'c> Packet<'c> {
         (self.context.data_end() - self.context.data()) as u64
     }
 
+    /// Puts around the packet what has to be around it.
+    ///
+    /// # Errors
+    /// [`Verdict::NoHeadroom`].
+    #[inline(always)]
+    pub(super) fn enclose(
+        &mut self,
+        envelope: Option<Envelope>,
+        target: &Target,
+    ) -> Result<(), Verdict> {
+        let Some(envelope) = envelope else {
+            return Ok(());
+        };
+        self.grow(envelope.growth())
+            .and_then(|()| envelope.write(&mut self.cursor(), &target.way, &target.tunnel()))
+            .ok_or(Verdict::NoHeadroom)
+    }
+
+    /// Makes the frame longer at its beginning; `None` if the driver left no room there. No cursor
+    /// may outlive this: the frame begins elsewhere afterwards.
+    #[inline(always)]
+    fn grow(&mut self, bytes: usize) -> Option<()> {
+        // SAFETY: the helper moves the beginning of the frame and nothing else.
+        let moved = unsafe { bpf_xdp_adjust_head(self.context.ctx, -(bytes as i32)) };
+        (moved == 0).then_some(())
+    }
+
     /// Puts a proof in front of the frame, as its metadata.
-    #[expect(
-        clippy::needless_pass_by_ref_mut,
-        reason = "what a cursor points to may not be used after the helper"
-    )]
     #[inline(always)]
     pub(super) fn put_proof(&mut self, proof: &Proof) {
         const SIZE: usize = size_of::<Proof>();

@@ -2,30 +2,35 @@
 //! flow is looked up or remembered, nothing is counted.
 
 use lb_common::{Proof, Verdict};
-use lb_ebpf::{forward, parse};
+use lb_ebpf::{
+    forward,
+    parse::{self, Family},
+};
 
 use super::{packet::Packet, rings::Row, services, tables};
 
 /// Forwards the packet as a new flow's, and puts the way to its target in front of it.
 #[inline(always)]
-pub(super) fn prove(packet: &mut Packet<'_>) -> Verdict {
+pub(super) fn prove(packet: &mut Packet<'_>, family: Family) -> Verdict {
     let mut proof = Proof::of(Verdict::NotOurs);
-    let verdict = decide(packet, &mut proof).unwrap_or_else(|verdict| verdict);
+    let verdict = decide(packet, family, &mut proof).unwrap_or_else(|verdict| verdict);
     proof.verdict = verdict as u16;
     packet.put_proof(&proof);
     verdict
 }
 
 #[inline(always)]
-fn decide(packet: &mut Packet<'_>, proof: &mut Proof) -> Result<Verdict, Verdict> {
-    let flow = parse::flow(&mut packet.cursor()).map_err(|_| Verdict::NotOurs)?;
-    let service = services::find(&flow.tuple).ok_or(Verdict::NotOurs)?;
+fn decide(packet: &mut Packet<'_>, family: Family, proof: &mut Proof) -> Result<Verdict, Verdict> {
+    let parsed = parse::packet(&mut packet.cursor(), family).map_err(|_skip| Verdict::NotOurs)?;
+    let tuple = parsed.flow.tuple;
+    let service = services::find(&tuple).ok_or(Verdict::NotOurs)?;
     let keys = tables::keys().ok_or(Verdict::NoTarget)?;
-    let row = Row::of(&flow.tuple, &service)?;
+    let row = Row::of(&tuple, &service)?;
     proof.class = row.class;
     proof.ring = row.ring;
-    let (id, target) = row.choose(&flow.tuple, &service, keys.ring)?;
-    proof.target = id;
-    forward::write(&mut packet.cursor(), flow.ip_length, &target)?;
+    let target = row.choose(&tuple, &service, keys.ring)?;
+    proof.target = target.id;
+    let envelope = forward::write(parsed, &target.way, || target.address())?;
+    packet.enclose(envelope, &target)?;
     Ok(Verdict::Forwarded)
 }

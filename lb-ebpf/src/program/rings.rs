@@ -1,8 +1,11 @@
 //! Chooses the target of a flow that has none yet.
 
-use lb_common::{Descriptor, HashKey, Service, Target, Tuple, Verdict};
+use lb_common::{Descriptor, HashKey, Tuple, Verdict};
 
-use super::{clients, tables};
+use super::{
+    clients,
+    tables::{self, Service, Target},
+};
 
 /// What a service has for the class of a client.
 pub(super) struct Row {
@@ -17,7 +20,8 @@ impl Row {
     /// [`Verdict::NoTarget`]: the tables contradict each other.
     #[inline(always)]
     pub(super) fn of(tuple: &Tuple, service: &Service) -> Result<Self, Verdict> {
-        let classes = service.row.classes();
+        let row = service.row();
+        let classes = row.classes();
         let class = match classes {
             0 | 1 => 0,
             _ => clients::class(tuple.client),
@@ -25,11 +29,11 @@ impl Row {
         if class >= classes {
             return Err(Verdict::NoTarget);
         }
-        let ring = tables::ring(service.row.first() + class).ok_or(Verdict::NoTarget)?;
+        let ring = tables::ring(row.first() + class).ok_or(Verdict::NoTarget)?;
         Ok(Self { class, ring })
     }
 
-    /// The target that the ring gives to a flow, with its id: the flow's hash names a slot.
+    /// The target that the ring gives to a flow: the flow's hash names a slot.
     ///
     /// # Errors
     /// - [`Verdict::NoAnswer`]: there is no ring now.
@@ -41,7 +45,7 @@ impl Row {
         tuple: &Tuple,
         service: &Service,
         key: &HashKey,
-    ) -> Result<(u16, Target), Verdict> {
+    ) -> Result<Target, Verdict> {
         match self.ring {
             Descriptor::NO_ANSWER => return Err(Verdict::NoAnswer),
             Descriptor::DROP => return Err(Verdict::RuleDropped),
@@ -50,10 +54,10 @@ impl Row {
         }
         let slot = self.ring.slot(tuple.hash(key));
         let id = tables::slot(slot).ok_or(Verdict::NoTarget)?;
-        let target = tables::target(id).ok_or(Verdict::NoTarget)?;
-        if id == 0 || target.identity == 0 || !tables::serves(target.group, service) {
+        let target = Target::of(id).ok_or(Verdict::NoTarget)?;
+        if id == 0 || !target.way.is_used() || !service.takes(target.way.group()) {
             return Err(Verdict::NoTarget);
         }
-        Ok((id, target))
+        Ok(target)
     }
 }

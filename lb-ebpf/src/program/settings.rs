@@ -2,7 +2,6 @@
 //! the code that they switch off.
 
 use aya_ebpf::Global;
-use lb_common::IdleTicks;
 
 use super::maps::DEFAULT_BUCKETS;
 
@@ -13,11 +12,6 @@ pub(super) static FLOW_MASK: Global<u32> = Global::new(DEFAULT_BUCKETS - 1);
 /// Flow entries that one CPU may write per tick: about 300,000 per second.
 #[unsafe(no_mangle)]
 pub(super) static INSERT_LIMIT: Global<u32> = Global::new(20_000);
-
-/// How long an entry may stay idle, by the number of its state: opening, established, closing,
-/// datagram.
-#[unsafe(no_mangle)]
-pub(super) static IDLE_TICKS: Global<IdleTicks> = Global::new(lb_common::IDLE_TICKS);
 
 /// Whether the program only tells how it decides; 0 for no.
 #[unsafe(no_mangle)]

@@ -12,9 +12,9 @@ use aya_ebpf::{
 };
 use lb_ebpf::{
     cursor::Cursor,
-    header::{Ethernet, Header},
+    header::{Ethernet, Header, Tcp},
 };
-use network_types::{ip::Ipv4Hdr, tcp::TcpHdr};
+use network_types::ip::Ipv4Hdr;
 
 use super::cursor;
 
@@ -65,17 +65,19 @@ fn generate(mut context: XdpContext, index: u32) -> u32 {
 fn next_client(cursor: &mut Cursor<'_>) -> Option<()> {
     let ethernet = cursor.take::<Ethernet>()?;
     let ip = cursor.take::<Ipv4Hdr>()?;
-    let tcp = cursor.take::<TcpHdr>()?;
+    let tcp = cursor.take::<Tcp>()?;
     let clients = cursor.take::<Clients>()?;
     let client = u32::from_le_bytes(clients.next);
     let next = client.wrapping_add(1);
     let wraps = next >= u32::from_le_bytes(clients.count);
     clients.next = if wraps { 0 } else { next }.to_le_bytes();
     // What the program before has changed.
-    ethernet.destination = STATION;
+    ethernet.destination = STATION.into();
     ip.ttl = 64;
     ip.src_addr = scattered(client).to_be_bytes();
-    tcp.source = (client as u16).to_be_bytes();
+    let [_, _, c, d] = tcp.ports;
+    let [a, b] = (client as u16).to_be_bytes();
+    tcp.ports = [a, b, c, d];
     Some(())
 }
 

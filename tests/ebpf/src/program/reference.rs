@@ -9,8 +9,11 @@ use aya_ebpf::{
     programs::XdpContext,
 };
 use lb_common::Protocol;
-use lb_ebpf::{cursor::Cursor, header::Ethernet};
-use network_types::{ip::Ipv4Hdr, tcp::TcpHdr};
+use lb_ebpf::{
+    cursor::Cursor,
+    header::{Ethernet, Tcp},
+};
+use network_types::ip::Ipv4Hdr;
 
 use super::cursor;
 
@@ -49,8 +52,8 @@ fn reference(mut context: XdpContext) -> u32 {
     let Some(ethernet) = cursor(&mut context).take::<Ethernet>() else {
         return xdp_action::XDP_DROP;
     };
-    ethernet.destination = *destination;
-    ethernet.source = *source;
+    ethernet.destination = (*destination).into();
+    ethernet.source = (*source).into();
     xdp_action::XDP_TX
 }
 
@@ -64,13 +67,11 @@ fn parse(cursor: &mut Cursor<'_>) -> Option<Flow> {
     if ip.ihl() as usize != Ipv4Hdr::LEN || ip.proto != Protocol::TCP.0 {
         return None;
     }
-    let tcp = cursor.take::<TcpHdr>()?;
-    let [a, b] = tcp.source;
-    let [c, d] = tcp.dest;
+    let tcp = cursor.take::<Tcp>()?;
     Some([
         u32::from_ne_bytes(ip.src_addr),
         u32::from_ne_bytes(ip.dst_addr),
-        u32::from_ne_bytes([a, b, c, d]),
+        u32::from_ne_bytes(tcp.ports),
         ip.proto.into(),
     ])
 }

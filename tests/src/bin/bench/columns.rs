@@ -71,7 +71,7 @@ pub(crate) fn columns(rounds: u32, share: u32) -> Vec<Column> {
         before: Before::Nothing,
         action: XDP_PASS,
     };
-    let other_address = Ipv4Addr::new(203, 0, 113, 11);
+    let other_address = Ipv4Addr::new(203, 0, 113, 11).into();
     vec![
         established("l2-dsr-v4-1", 1),
         established("l2-dsr-v4-10000", 10_000),
@@ -80,6 +80,6 @@ pub(crate) fn columns(rounds: u32, share: u32) -> Vec<Column> {
         new("new-flows-full-table", Before::Full),
         not_ours("not-ours-port", data().to((SERVICE.0, 81))),
         not_ours("not-ours-address", data().to((other_address, SERVICE.1))),
-        not_ours("not-ours-arp", data().ether_type(0x0806)),
+        not_ours("not-ours-arp", data().ether_type(Some(0x0806))),
     ]
 }

@@ -2,11 +2,11 @@
 
 use std::{
     fs,
-    net::Ipv4Addr,
+    net::IpAddr,
     os::fd::{AsFd as _, AsRawFd as _},
 };
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use aya::{
     Ebpf, EbpfLoader, TestRun as _, TestRunOptions,
     maps::{Array, HashMap, MapData, MapInfo, PerCpuArray, ProgramArray},
@@ -15,7 +15,7 @@ use aya::{
 use lb_common::{FlowEvent, Protocol, WAYS};
 use lb_tests::datapath::{
     edge::{self, Edge, Settings, WEB},
-    packet::{Packet, SERVICE},
+    packet::{End, Packet, SERVICE},
 };
 use nix::time::{ClockId, clock_gettime};
 
@@ -191,7 +191,10 @@ impl Rig {
     }
 
     /// Makes the edge's service the reference's too.
-    fn publish(&mut self, (address, port): (Ipv4Addr, u16)) -> anyhow::Result<()> {
+    fn publish(&mut self, (address, port): End) -> anyhow::Result<()> {
+        let IpAddr::V4(address) = address else {
+            bail!("the reference knows IPv4 alone");
+        };
         let [high, low] = port.to_be_bytes();
         let key = [address.octets(), [high, low, Protocol::TCP.0, 0]].map(u32::from_ne_bytes);
         let map = self.object.map_mut("REFERENCE_SERVICES");
