@@ -4,12 +4,16 @@ use std::{fs, path::Path};
 
 use aya::{
     Ebpf, EbpfLoader, Pod, TestRun as _, TestRunOptions,
-    maps::{Array, HashMap, MapData, PerCpuArray},
+    maps::{
+        Array, HashMap, MapData, PerCpuArray,
+        lpm_trie::{Key, LpmTrie},
+    },
     programs::{ProgramInfo, Xdp},
 };
 use lb_common::{
     ABI_VERSION, Address, Bucket, CHUNK, Chunk, Control, Counter, Descriptor, Entry, FlowEvent,
-    ForwardMode, HashKey, Outer, Port, Row, Service, ServiceKey, Target, TargetState, Verdict,
+    ForwardMode, HashKey, Outer, Place, Port, Row, Service, ServiceKey, Target, TargetState,
+    Verdict, WAYS,
 };
 use lb_userspace::dataplane::object::OBJECT;
 use nix::time::{ClockId, clock_gettime};
@@ -241,6 +245,44 @@ impl Edge {
     /// A map by its name.
     pub fn map(&self, name: &str) -> &aya::maps::Map {
         self.ebpf.map(name).unwrap()
+    }
+
+    /// Says of what class some networks of 256 IPv4 addresses are; all others are of class 0.
+    pub fn set_networks(&mut self, buffer: u32, networks: &[([u8; 3], Place)]) {
+        const NETWORKS: usize = 1 << 24;
+        let mut table = vec![0_u16; NETWORKS];
+        for ([a, b, c], Place(place)) in networks {
+            let network = u32::from_be_bytes([0, *a, *b, *c]);
+            table[network as usize] = *place;
+        }
+        let map = self.ebpf.map_mut("CLIENTS_V4").unwrap();
+        let mut array: Array<&mut MapData, [u16; NETWORKS]> = map.try_into().unwrap();
+        let table: &[u16; NETWORKS] = table.as_slice().try_into().unwrap();
+        array.set(buffer, table, 0).unwrap();
+    }
+
+    /// Says of what class an IPv6 prefix is.
+    pub fn set_prefix(&mut self, map: &str, prefix: &Key<Address>, class: u32) {
+        let map = self.ebpf.map_mut(map).unwrap();
+        let mut prefixes: LpmTrie<&mut MapData, Address, u32> = map.try_into().unwrap();
+        prefixes.insert(prefix, class, 0).unwrap();
+    }
+
+    /// Empties the flow table.
+    pub fn forget_flows(&mut self) {
+        for (bucket, _) in self.entries() {
+            self.set_bucket(bucket, Bucket([Entry::default(); WAYS]));
+        }
+    }
+
+    /// Writes an element of a hash map.
+    pub fn insert<K: Pod, V: Pod>(&mut self, map: &str, key: K, value: V) {
+        self.hash_map(map).insert(key, value, 0).unwrap();
+    }
+
+    /// Removes an element of a hash map, whose values are `V`.
+    pub fn remove<K: Pod, V: Pod>(&mut self, map: &str, key: K) {
+        self.hash_map::<K, V>(map).remove(&key).unwrap();
     }
 
     fn hash_map<K: Pod, V: Pod>(&mut self, name: &str) -> HashMap<&mut MapData, K, V> {
