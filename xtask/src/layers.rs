@@ -60,7 +60,9 @@ const UNSAFE: &[&str] = &[
     "lb-userspace/src/dataplane/mapped.rs",
     "tests/ebpf/src/program/generator.rs",
     "tests/ebpf/src/program/mod.rs",
-    "tests/ebpf/src/program/reference.rs",
+    "tests/ebpf/src/program/reference/mod.rs",
+    "tests/ebpf/src/program/reference/v4.rs",
+    "tests/ebpf/src/program/reference/v6.rs",
     "tests/src/lab/pass.rs",
 ];
 

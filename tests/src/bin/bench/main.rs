@@ -19,10 +19,11 @@ mod report;
 mod rig;
 mod statistics;
 
+use anyhow::bail;
 use clap::{Parser, ValueEnum};
 
 use self::{
-    columns::columns,
+    columns::{Column, columns},
     measure::{Measured, measure},
     report::Report,
     rig::{Rig, Subject},
@@ -38,6 +39,9 @@ struct Args {
     /// 2 rounds of a tenth of the packets: shows that it works, and no more
     #[arg(long, conflicts_with = "rounds")]
     quick: bool,
+    /// Only columns with one of these words in their name
+    #[arg(value_name = "WORD")]
+    columns: Vec<String>,
     /// How the figures are printed
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
@@ -57,13 +61,25 @@ fn main() -> anyhow::Result<()> {
         (args.rounds, 1)
     };
     let cpu = lb_tests::datapath::stay_on_one_cpu();
-    let rig = Rig::new()?;
+    let columns: Vec<Column> = columns(rounds, share)
+        .into_iter()
+        .filter(|column| {
+            args.columns.is_empty() || args.columns.iter().any(|c| column.name.contains(c))
+        })
+        .collect();
+    let Some(first) = columns.first() else {
+        bail!(
+            "no column has one of the words {:?} in its name",
+            args.columns
+        );
+    };
+    let rig = Rig::new(&first.first, first.through)?;
     let maps_bytes = [
         rig.maps_bytes(Subject::Product)?,
         rig.maps_bytes(Subject::Reference)?,
     ];
     drop(rig);
-    let measured: Vec<Measured> = columns(rounds, share)
+    let measured: Vec<Measured> = columns
         .iter()
         .map(|column| {
             eprintln!("measuring {}", column.name);

@@ -1,7 +1,7 @@
 //! Measures one column.
 
 use anyhow::ensure;
-use lb_tests::datapath::{edge::XDP_TX, packet::syn};
+use lb_tests::datapath::edge::XDP_TX;
 
 use crate::{
     columns::{Before, Column},
@@ -33,7 +33,7 @@ pub(crate) struct Round {
 
 /// Measures a column with programs that are loaded anew for it.
 pub(crate) fn measure(column: &Column, rounds: u32) -> anyhow::Result<Measured> {
-    let rig = Rig::new()?;
+    let rig = Rig::new(&column.first, column.through)?;
     prepare(&rig, column)?;
     let hits = rig.hits();
     let misses = rig.reference_misses()?;
@@ -96,7 +96,7 @@ fn prepare(rig: &Rig, column: &Column) -> anyhow::Result<()> {
         Before::Nothing => {}
         Before::Established => {
             // A SYN and one more packet make a flow established.
-            for packet in [&syn(), &column.packet] {
+            for packet in [&column.first, &column.packet] {
                 for subject in [Subject::Reference, Subject::Product] {
                     let mut stream = Stream::new(packet, column.clients);
                     rig.run(subject, &mut stream, column.clients)?;

@@ -1,11 +1,8 @@
-//! The same task written plainly, with the kernel's own maps: IPv4 and TCP, `l2-dsr`.
-//!
-//! It leaves out what the task as such does not need: counters, health, ages, the MTU, fragments.
+//! IPv4.
 
 use aya_ebpf::{
-    bindings::xdp_action,
-    macros::{map, xdp},
-    maps::{Array, HashMap, LruHashMap, PerCpuArray},
+    macros::map,
+    maps::{HashMap, LruHashMap},
     programs::XdpContext,
 };
 use lb_common::Protocol;
@@ -15,7 +12,7 @@ use lb_ebpf::{
 };
 use network_types::ip::Ipv4Hdr;
 
-use super::cursor;
+use super::{super::cursor, Target};
 
 /// Address and (port, protocol) of a service, as in the headers; value: its first target and how
 /// many it has.
@@ -26,43 +23,19 @@ static REFERENCE_SERVICES: HashMap<[u32; 2], [u32; 2]> = HashMap::with_max_entri
 #[map]
 static REFERENCE_FLOWS: LruHashMap<Flow, u32> = LruHashMap::with_max_entries(1, 0);
 
-/// Destination and source MAC address of the frames to a target.
-#[map]
-static REFERENCE_TARGETS: Array<[[u8; 6]; 2]> = Array::with_max_entries(4096, 0);
-
-/// Packets whose flow was not in REFERENCE_FLOWS; packets with a hit pay nothing for it.
-#[map]
-static REFERENCE_MISSES: PerCpuArray<u64> = PerCpuArray::with_max_entries(1, 0);
-
 /// Source and destination address, both ports, protocol.
 type Flow = [u32; 4];
 
-#[xdp]
-fn reference(mut context: XdpContext) -> u32 {
-    let Some(flow) = parse(&mut cursor(&mut context)) else {
-        return xdp_action::XDP_PASS;
-    };
-    let Some(service) = service(&flow) else {
-        return xdp_action::XDP_PASS;
-    };
-    let target = known(&flow).or_else(|| choose(&flow, service));
-    let Some([destination, source]) = target.and_then(|id| REFERENCE_TARGETS.get(id)) else {
-        return xdp_action::XDP_DROP;
-    };
-    let Some(ethernet) = cursor(&mut context).take::<Ethernet>() else {
-        return xdp_action::XDP_DROP;
-    };
-    ethernet.destination = (*destination).into();
-    ethernet.source = (*source).into();
-    xdp_action::XDP_TX
+/// The target of a packet of a service.
+#[inline(always)]
+pub(super) fn target(cursor: &mut Cursor<'_>) -> Option<u32> {
+    let flow = parse(cursor)?;
+    let service = service(&flow)?;
+    known(&flow).or_else(|| choose(&flow, service))
 }
 
 #[inline(always)]
 fn parse(cursor: &mut Cursor<'_>) -> Option<Flow> {
-    let ethernet = cursor.take::<Ethernet>()?;
-    if ethernet.ether_type != Ethernet::IPV4 {
-        return None;
-    }
     let ip = cursor.take::<Ipv4Hdr>()?;
     if ip.ihl() as usize != Ipv4Hdr::LEN || ip.proto != Protocol::TCP.0 {
         return None;
@@ -97,9 +70,56 @@ fn choose(flow: &Flow, [first, count]: [u32; 2]) -> Option<u32> {
     let target = first + (client ^ ports).checked_rem(count)?;
     // The packet goes there whether there is room for the flow or not.
     let _ = REFERENCE_FLOWS.insert(flow, target, 0);
-    if let Some(misses) = REFERENCE_MISSES.get_ptr_mut(0) {
-        // SAFETY: only this CPU writes it.
-        unsafe { *misses += 1 };
-    }
+    super::count_miss();
     Some(target)
+}
+
+/// Puts the packet into one to the target (RFC 2003).
+#[inline(always)]
+pub(super) fn enclose(context: &mut XdpContext, target: &Target) -> Option<()> {
+    super::grow(context, Ipv4Hdr::LEN as i32)?;
+    let mut cursor = cursor(context);
+    let ethernet = cursor.take::<Ethernet>()?;
+    let outer = cursor.take::<Ipv4Hdr>()?;
+    let inner = cursor.take::<Ipv4Hdr>()?;
+    let [a, b, c, d, ..] = target.outer_source;
+    let [e, f, g, h, ..] = target.outer_destination;
+    ethernet.ether_type = Ethernet::IPV4;
+    *outer = Ipv4Hdr {
+        vihl: 0x45,
+        tos: inner.tos,
+        tot_len: (u16::from_be_bytes(inner.tot_len) + 20).to_be_bytes(),
+        id: [0; 2],
+        frags: [0x40, 0],
+        ttl: 64,
+        proto: 4,
+        check: [0; 2],
+        src_addr: [a, b, c, d],
+        dst_addr: [e, f, g, h],
+    };
+    outer.check = checksum(outer);
+    Some(())
+}
+
+/// The checksum of a header in which it is 0.
+#[inline(always)]
+fn checksum(ip: &Ipv4Hdr) -> [u8; 2] {
+    let words = [
+        [ip.vihl, ip.tos],
+        ip.tot_len,
+        ip.id,
+        ip.frags,
+        [ip.ttl, ip.proto],
+        [ip.src_addr[0], ip.src_addr[1]],
+        [ip.src_addr[2], ip.src_addr[3]],
+        [ip.dst_addr[0], ip.dst_addr[1]],
+        [ip.dst_addr[2], ip.dst_addr[3]],
+    ];
+    let mut sum = 0;
+    for word in words {
+        sum += u32::from(u16::from_be_bytes(word));
+    }
+    sum = (sum & 0xffff) + (sum >> 16);
+    sum = (sum & 0xffff) + (sum >> 16);
+    (!(sum as u16)).to_be_bytes()
 }
