@@ -54,6 +54,15 @@ impl Address {
         transmute!(self.0)
     }
 
+    /// Whether they are equal. The packet program asks by this, word for word: for `==` the compiler
+    /// puts arrays together to numbers of 128 bits.
+    #[inline(always)]
+    pub const fn is(self, other: Self) -> bool {
+        let [a, b, c, d] = self.0;
+        let [e, f, g, h] = other.0;
+        d == h && c == g && b == f && a == e
+    }
+
     /// Whether this is an IPv4-mapped address.
     #[inline(always)]
     pub const fn is_v4(self) -> bool {

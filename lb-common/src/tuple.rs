@@ -53,13 +53,13 @@ impl Tuple {
     /// Keyed hash of the whole tuple; see [`HashKey`] for its bound.
     ///
     /// IPv4 and IPv6 tuples use coefficients of their own, so an IPv4 tuple costs four
-    /// multiplications. The words are taken as a little-endian host has them in memory, which
-    /// every host that runs the program is.
+    /// multiplications. The words are taken as they stand in memory, so hosts of the other byte order
+    /// would hash otherwise; the program is built for little-endian ones alone.
     #[inline(always)]
     pub fn hash(&self, key: &HashKey) -> u32 {
-        let [s0, s1, s2, s3] = self.service.words().map(u32::to_le);
-        let [c0, c1, c2, c3] = self.client.words().map(u32::to_le);
-        let ports = self.ports.0.to_le();
+        let [s0, s1, s2, s3] = self.service.words();
+        let [c0, c1, c2, c3] = self.client.words();
+        let ports = self.ports.0;
         let protocol = self.protocol.0 as u32;
         if self.client.is_v4() && self.service.is_v4() {
             key.v4(&[c3, s3, ports, protocol])

@@ -58,7 +58,7 @@ names! {
 names! {
     /// What became of a packet's look-up in the flow table.
     FlowEvent, FLOW_EVENTS, {
-        /// An entry was found and used.
+        /// An entry was found, and the packet sent by it.
         Hit = "hit",
         /// No live entry was found.
         Miss = "miss",

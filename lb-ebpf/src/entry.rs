@@ -22,13 +22,14 @@ pub fn may_follow(entry: Entry, way: &Way, flow: &Flow, serves: bool) -> Result<
         return Err(FlowEvent::Foreign);
     }
     let epoch = way.epoch();
-    let flushed = epoch != 0 && (entry.last_seen().wrapping_sub(epoch) as i32) < 0;
-    let refused = flow.signal == Signal::Open && !way.state().takes_new();
-    let moves = flow.tuple.protocol == Protocol::UDP && way.state().dead();
-    if flushed || refused || moves {
+    if epoch != 0 && (entry.last_seen().wrapping_sub(epoch) as i32) < 0 {
         return Err(FlowEvent::Left);
     }
-    Ok(())
+    match (flow.signal, flow.tuple.protocol) {
+        (Signal::Open, _) if !way.state().takes_new() => Err(FlowEvent::Left),
+        (_, Protocol::UDP) if way.state().dead() => Err(FlowEvent::Left),
+        _ => Ok(()),
+    }
 }
 
 /// The state of a flow without an entry after its first packet here.

@@ -58,8 +58,31 @@ words! {
 /// Four bytes at a time.
 #[inline(always)]
 pub fn quads(bytes: &[u8; 16]) -> [u32; 4] {
-    let quads: &[[u8; 4]; 4] = zerocopy::transmute_ref!(bytes);
-    quads.each_ref().map(u32)
+    let [a, b, c, d]: &[[u8; 4]; 4] = zerocopy::transmute_ref!(bytes);
+    [u32(a), u32(b), u32(c), u32(d)]
+}
+
+/// The same value, worked out here. The compiler would put the work off to where the value is used,
+/// and keep all that it is made of until then.
+#[inline(always)]
+pub fn settle(value: u32) -> u32 {
+    #[cfg(target_arch = "bpf")]
+    {
+        let mut register = u64::from(value);
+        // SAFETY: it changes nothing. (Without an instruction, its line would be refused.)
+        unsafe {
+            core::arch::asm!(
+                "{register} += 0",
+                register = inout(reg) register,
+                options(nomem, nostack, preserves_flags)
+            );
+            // SAFETY: what went in comes out.
+            core::hint::assert_unchecked(register <= u32::MAX as u64);
+        }
+        register as u32
+    }
+    #[cfg(not(target_arch = "bpf"))]
+    value
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use super::l2_dsr;
 use crate::{
     cursor::Cursor,
     header::{Ethernet, OuterV4, OuterV6},
-    parse::Ip,
+    parse::{Family, Ip},
     word,
 };
 
@@ -20,44 +20,53 @@ pub struct Tunnel {
     pub outer: Outer,
 }
 
-/// What is put around a packet: an Ethernet header and an IP header. It holds no more than the packet
-/// decides, since everything else can be read once the frame has grown.
+/// What is put around a packet, if something is: an Ethernet header and an IP header. It holds no
+/// more than the packet decides, since everything else can be read once the frame has grown.
+///
+/// Each part always has a value: the compiler may take whatever a register holds for one that has
+/// none, and the verifier refuses that if it is a pointer.
 #[derive(Clone, Copy, Debug)]
 pub struct Envelope {
-    inner: Inner,
+    family: Option<Family>,
+    /// Of IPv4, type of service and ECN (RFC 2003, 3.1; RFC 6040, normal mode). Of IPv6, version,
+    /// traffic class and flow label, as they stand in memory: with its label, routers that spread
+    /// flows by it spread tunnelled ones as well (RFC 6438), and it costs nothing.
+    inner: u32,
     /// Bytes of the inner packet.
     length: u32,
 }
 
-/// What the outer header takes over from the inner one.
-#[derive(Clone, Copy, Debug)]
-enum Inner {
-    /// Type of service and ECN (RFC 2003, 3.1; RFC 6040, normal mode).
-    V4(u8),
-    /// Version, traffic class and flow label, as they stand in memory. With its label, routers that
-    /// spread flows by it spread tunnelled ones as well (RFC 6438), and it costs nothing.
-    V6(u32),
-}
-
 impl Envelope {
+    /// The packet goes as it is.
+    pub const NONE: Self = Self {
+        family: None,
+        inner: 0,
+        length: 0,
+    };
+
     /// For a packet of `length` bytes with this header, on its way to `backend`; `None` if that is of
     /// the other family.
     #[inline(always)]
     pub fn around(ip: &Ip<'_>, length: u32, backend: Address) -> Option<Self> {
-        let inner = match ip {
-            Ip::V4(ip) if backend.is_v4() => Inner::V4(ip.tos),
-            Ip::V6(ip) if !backend.is_v4() => Inner::V6(word::u32(&ip.vcf)),
+        let (family, inner) = match ip {
+            Ip::V4(ip) if backend.is_v4() => (Family::V4, ip.tos.into()),
+            Ip::V6(ip) if !backend.is_v4() => (Family::V6, word::u32(&ip.vcf)),
             _ => return None,
         };
-        Some(Self { inner, length })
+        Some(Self {
+            family: Some(family),
+            inner,
+            length,
+        })
     }
 
-    /// Bytes that the frame grows by.
+    /// Bytes that the frame grows by; 0 if nothing is put around it.
     #[inline(always)]
     pub fn growth(&self) -> usize {
-        match self.inner {
-            Inner::V4(_) => size_of::<OuterV4>(),
-            Inner::V6(_) => size_of::<OuterV6>(),
+        match self.family {
+            None => 0,
+            Some(Family::V4) => size_of::<OuterV4>(),
+            Some(Family::V6) => size_of::<OuterV6>(),
         }
     }
 
@@ -66,19 +75,15 @@ impl Envelope {
     #[inline(always)]
     pub fn write(&self, cursor: &mut Cursor<'_>, way: &Way, tunnel: &Tunnel) -> Option<()> {
         let ethernet: &mut Ethernet = cursor.take()?;
-        let ether_type = match self.inner {
-            Inner::V4(tos) => {
-                put(
-                    &mut cursor.take::<OuterV4>()?.0,
-                    v4(tos, tunnel, self.length),
-                );
+        let ether_type = match self.family? {
+            Family::V4 => {
+                let outer: &mut OuterV4 = cursor.take()?;
+                put(&mut outer.0, v4(self.inner, tunnel, self.length));
                 Ethernet::IPV4
             }
-            Inner::V6(first) => {
-                put(
-                    &mut cursor.take::<OuterV6>()?.0,
-                    v6(first, tunnel, self.length),
-                );
+            Family::V6 => {
+                let outer: &mut OuterV6 = cursor.take()?;
+                put(&mut outer.0, v6(self.inner, tunnel, self.length));
                 Ethernet::IPV6
             }
         };
@@ -89,14 +94,14 @@ impl Envelope {
 }
 
 #[inline(always)]
-fn v4(tos: u8, tunnel: &Tunnel, length: u32) -> [u32; 5] {
+fn v4(tos: u32, tunnel: &Tunnel, length: u32) -> [u32; 5] {
     let length = length + size_of::<OuterV4>() as u32;
     let (source, sum) = tunnel.outer.as_v4();
     let [high, low] = (length as u16).to_be_bytes();
     let [.., destination] = tunnel.address.words();
-    let [a, b] = checksum(sum + u32::from(tos) + length).to_be_bytes();
+    let [a, b] = checksum(sum + tos + length).to_be_bytes();
     [
-        u32::from_ne_bytes([0x45, tos, high, low]),
+        u32::from_ne_bytes([0x45, tos as u8, high, low]),
         u32::from_ne_bytes([0, 0, 0x40, 0]),
         u32::from_ne_bytes([Outer::TTL, 4, a, b]),
         u32::from_ne_bytes(source),
@@ -134,7 +139,9 @@ fn v6(first: u32, tunnel: &Tunnel, length: u32) -> [u32; 10] {
 
 #[inline(always)]
 fn put<const N: usize>(header: &mut [[u8; 4]; N], words: [u32; N]) {
-    for (bytes, word) in header.iter_mut().zip(words) {
-        word::put_u32(bytes, word);
+    let mut i = 0;
+    while i < N {
+        word::put_u32(&mut header[i], words[i]);
+        i += 1;
     }
 }

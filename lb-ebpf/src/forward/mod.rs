@@ -13,7 +13,7 @@ use crate::parse::Packet;
 mod tests;
 
 /// Rewrites a packet so that the interface sends it to the target that `way` leads to. What has to
-/// be put around it, if something has, is returned. `backend` is asked for the target's address.
+/// be put around it is returned. `backend` is asked for the target's address.
 ///
 /// # Errors
 /// Why it can not be sent; the frame is as it was.
@@ -22,7 +22,7 @@ pub fn write(
     packet: Packet<'_>,
     way: &Way,
     backend: impl FnOnce() -> Address,
-) -> Result<Option<Envelope>, Verdict> {
+) -> Result<Envelope, Verdict> {
     let Packet { ethernet, ip, flow } = packet;
     if !way.next_hop().is_known() || !way.source().is_known() {
         return Err(Verdict::NoNextHop);
@@ -39,13 +39,13 @@ pub fn write(
         ForwardMode::L2_DSR => {
             hop::take(ip).ok_or(Verdict::TtlExpired)?;
             l2_dsr::write(ethernet, way);
-            Ok(None)
+            Ok(Envelope::NONE)
         }
         ForwardMode::IPIP => {
             let envelope = Envelope::around(&ip, flow.ip_length, backend());
             let envelope = envelope.ok_or(Verdict::NoTarget)?;
             hop::take(ip).ok_or(Verdict::TtlExpired)?;
-            Ok(Some(envelope))
+            Ok(envelope)
         }
         _ => Err(Verdict::NoTarget),
     }

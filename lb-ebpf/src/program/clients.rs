@@ -11,7 +11,8 @@ pub(super) fn class(client: Address) -> u32 {
     if !client.is_v4() {
         return tables::class_v6(buffer, client);
     }
-    let [.., last] = client.words().map(u32::from_be);
+    let [.., last] = client.words();
+    let last = u32::from_be(last);
     match tables::network_v4(buffer, last >> 8).resolve() {
         Ok(class) => class.into(),
         Err(index) => tables::long_network_v4(buffer, index, last as u8).into(),

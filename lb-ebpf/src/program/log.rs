@@ -2,33 +2,39 @@
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
+use aya_ebpf::bindings::xdp_md;
 use aya_log_ebpf::debug;
 use lb_common::{Tuple, Verdict};
-use lb_ebpf::parse::Flow;
+use lb_ebpf::parse::{self, Family};
 
-use super::settings::PACKET_LOG;
+use super::{outcome::Outcome, packet::Packet, settings::PACKET_LOG};
 
-/// Keeps in memory what the log will name, if it is on. Were the flow itself handed to [`end`], it
-/// would have to be kept for every packet.
+/// Keeps in memory what the log will name, if it is on: a packet that is sent looks different then.
 #[inline(always)]
-pub(super) fn begin(flow: &Flow) -> Option<Tuple> {
-    (PACKET_LOG.load() != 0).then_some(flow.tuple)
+pub(super) fn begin(context: *mut xdp_md, family: Family) -> Option<Tuple> {
+    if PACKET_LOG.load() == 0 {
+        return None;
+    }
+    let mut packet = Packet::new(context);
+    let parsed = parse::packet(&mut packet.cursor(), family).ok()?;
+    Some(parsed.flow.tuple)
 }
 
-/// Logs what became of a packet of a service, if the log is on. `target` is 0 if it was not sent.
+/// Logs what became of a packet of a service, if the log is on.
 #[inline(always)]
-pub(super) fn end(line: &Option<Tuple>, verdict: Verdict, target: u16) {
-    if PACKET_LOG.load() != 0 {
-        write(line, verdict, target);
+pub(super) fn end(line: &Option<Tuple>, outcome: Outcome) {
+    if PACKET_LOG.load() != 0 && outcome.verdict() != Verdict::NotOurs {
+        write(line, outcome);
     }
 }
 
 /// On a stack frame of its own.
 #[inline(never)]
-fn write(line: &Option<Tuple>, verdict: Verdict, target: u16) {
+fn write(line: &Option<Tuple>, outcome: Outcome) {
     let Some(tuple) = line else {
         return;
     };
+    let (verdict, target) = (outcome.verdict(), outcome.target());
     let (client, service) = (tuple.client.octets(), tuple.service.octets());
     let ports = tuple.ports;
     macro_rules! write {

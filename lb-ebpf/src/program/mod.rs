@@ -5,6 +5,7 @@ mod count;
 mod flows;
 mod log;
 mod maps;
+mod outcome;
 mod packet;
 mod proof;
 mod rings;
@@ -12,8 +13,12 @@ mod services;
 mod settings;
 mod tables;
 
-use aya_ebpf::{bindings::xdp_action, macros::xdp, programs::XdpContext};
-use lb_common::Verdict;
+use aya_ebpf::{
+    bindings::{xdp_action, xdp_md},
+    macros::xdp,
+    programs::XdpContext,
+};
+use lb_common::{FlowEvent, Verdict};
 use lb_ebpf::{
     forward::{self, Envelope},
     parse::{self, Family, Skip},
@@ -21,29 +26,53 @@ use lb_ebpf::{
 
 use self::{
     flows::Place,
+    outcome::Outcome,
     packet::Packet,
     rings::Row,
     settings::PROOF,
     tables::{Service, Target},
 };
 
-/// Each family has its copy of the path, in which the compiler leaves out what is the other's.
 #[xdp]
 fn waggle(context: XdpContext) -> u32 {
-    let mut packet = Packet::new(&context);
-    let verdict = match parse::family(&mut packet.cursor()) {
-        Some(Family::V4) => steer(&mut packet, Family::V4),
-        Some(Family::V6) => steer(&mut packet, Family::V6),
-        None => counted(Verdict::NotOurs, packet.length()),
+    let mut packet = Packet::new(context.ctx);
+    let Some(family) = parse::family(&mut packet.cursor()) else {
+        count::verdict(Verdict::NotOurs, packet.length());
+        return action(Verdict::NotOurs);
     };
-    action(verdict)
+    if PROOF.load() != 0 {
+        return action(proof::prove(context.ctx, family));
+    }
+    let line = log::begin(context.ctx, family);
+    let known = match family {
+        Family::V4 => follow_v4(context.ctx),
+        Family::V6 => follow_v6(context.ctx),
+    };
+    let outcome = match known {
+        Outcome::UNKNOWN => begin(context.ctx, family),
+        known => known,
+    };
+    log::end(&line, outcome);
+    action(outcome.verdict())
 }
 
+/// Each family has its copy of the way of most packets, in which the compiler leaves out what is the
+/// other's. The functions stand apart from each other because they share a stack of 512 bytes.
+#[inline(never)]
+fn follow_v4(context: *mut xdp_md) -> Outcome {
+    follow(context, Family::V4)
+}
+
+#[inline(never)]
+fn follow_v6(context: *mut xdp_md) -> Outcome {
+    follow(context, Family::V6)
+}
+
+/// The way of most packets: they are not ours, or of a flow that is known. All others then go by
+/// [`begin`]; so this way is short and keeps nothing for them.
 #[inline(always)]
-fn steer(packet: &mut Packet<'_>, family: Family) -> Verdict {
-    if PROOF.load() != 0 {
-        return proof::prove(packet, family);
-    }
+fn follow(context: *mut xdp_md, family: Family) -> Outcome {
+    let mut packet = Packet::new(context);
     let bytes = packet.length();
     let parsed = match parse::packet(&mut packet.cursor(), family) {
         Ok(parsed) => parsed,
@@ -55,44 +84,90 @@ fn steer(packet: &mut Packet<'_>, family: Family) -> Verdict {
     let Some(service) = services::find(&parsed.flow.tuple) else {
         return counted(Verdict::NotOurs, bytes);
     };
-    let line = log::begin(&parsed.flow);
-    let sent = send(parsed, &service, bytes)
-        .and_then(|(target, envelope)| packet.enclose(envelope, &target).map(|()| target.id));
-    let verdict = sent.err().unwrap_or(Verdict::Forwarded);
-    // A frame for another host is none of the service's.
-    if verdict != Verdict::NotOurs {
-        count::service(&service, bytes);
-        log::end(&line, verdict, sent.unwrap_or(0));
+    let Some(target) = known_target(&parsed, &service) else {
+        return Outcome::UNKNOWN;
+    };
+    let envelope = match forward::write(parsed, &target.way(), || target.address()) {
+        Ok(envelope) => envelope,
+        Err(verdict) => return refused(service.id, verdict, bytes),
+    };
+    if let Err(verdict) = packet.enclose(&envelope, &target) {
+        return refused(service.id, verdict, bytes);
     }
-    if let Ok(target) = sent {
-        count::target(target, bytes);
-    }
-    counted(verdict, bytes)
+    count::sent(service.id, target.id, bytes);
+    Outcome::sent(target.id)
 }
 
-/// Rewrites the packet for its target, and returns that with what has to be put around the packet.
+/// Where the flow's entry leads, if the packet may follow it. The entry then lives on. A frame for
+/// another host leaves no trace there.
+#[inline(always)]
+fn known_target(parsed: &parse::Packet<'_>, service: &Service) -> Option<Target> {
+    let place = Place::of(&parsed.flow, tables::keys()?.flows)?;
+    let known = place.follow(&parsed.flow, service).ok()?;
+    if parsed.ethernet.destination.mac() != known.target.way().source() {
+        return None;
+    }
+    known.refresh();
+    Some(known.target)
+}
+
+/// The way of a packet that begins a flow, or may not follow its flow's entry.
+#[inline(never)]
+fn begin(context: *mut xdp_md, family: Family) -> Outcome {
+    let mut packet = Packet::new(context);
+    let bytes = packet.length();
+    let Ok(parsed) = parse::packet(&mut packet.cursor(), family) else {
+        return counted(Verdict::NotOurs, bytes);
+    };
+    let Some(service) = services::find(&parsed.flow.tuple) else {
+        return counted(Verdict::NotOurs, bytes);
+    };
+    let (target, envelope) = match send(parsed, &service, bytes) {
+        Ok(sent) => sent,
+        Err(verdict) => return refused(service.id, verdict, bytes),
+    };
+    if let Err(verdict) = packet.enclose(&envelope, &target) {
+        return refused(service.id, verdict, bytes);
+    }
+    count::service(service.id, bytes);
+    count::target(target.id, bytes);
+    count::verdict(Verdict::Forwarded, bytes);
+    Outcome::sent(target.id)
+}
+
+/// Chooses a target, rewrites the packet for it, and returns it with what has to be put around the
+/// packet. An entry that another CPU has written meanwhile is written over: it came from the same
+/// ring.
 #[inline(always)]
 fn send(
     parsed: parse::Packet<'_>,
     service: &Service,
     bytes: u64,
-) -> Result<(Target, Option<Envelope>), Verdict> {
+) -> Result<(Target, Envelope), Verdict> {
     let flow = parsed.flow;
     let keys = tables::keys().ok_or(Verdict::NoTarget)?;
-    let place = Place::of(&flow, service, keys.flows, bytes).ok_or(Verdict::NoTarget)?;
-    let target: Target = match place.target() {
-        Some(known) => known,
-        None => Row::of(&flow.tuple, service)?.choose(&flow.tuple, service, keys.ring)?,
-    };
-    let envelope = forward::write(parsed, &target.way, || target.address())?;
+    let place = Place::of(&flow, keys.flows).ok_or(Verdict::NoTarget)?;
+    let event = place.follow(&flow, service).err();
+    count::event(event.unwrap_or(FlowEvent::Miss), bytes);
+    let target = Row::of(&flow.tuple, service)?.choose(&flow.tuple, service, keys.ring)?;
+    let envelope = forward::write(parsed, &target.way(), || target.address())?;
     place.remember(target.id, &flow, bytes);
     Ok((target, envelope))
 }
 
+/// Counts a packet of a service that is not sent. A frame for another host is none of the service's.
 #[inline(always)]
-fn counted(verdict: Verdict, bytes: u64) -> Verdict {
+fn refused(service: u32, verdict: Verdict, bytes: u64) -> Outcome {
+    if verdict != Verdict::NotOurs {
+        count::service(service, bytes);
+    }
+    counted(verdict, bytes)
+}
+
+#[inline(always)]
+fn counted(verdict: Verdict, bytes: u64) -> Outcome {
     count::verdict(verdict, bytes);
-    verdict
+    Outcome::refused(verdict)
 }
 
 #[inline(always)]

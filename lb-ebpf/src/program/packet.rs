@@ -3,6 +3,7 @@
 use core::ptr;
 
 use aya_ebpf::{
+    bindings::xdp_md,
     helpers::generated::{bpf_xdp_adjust_head, bpf_xdp_adjust_meta},
     programs::XdpContext,
 };
@@ -12,14 +13,17 @@ use lb_ebpf::{cursor::Cursor, forward::Envelope};
 use super::tables::Target;
 
 /// A packet in the driver's buffer.
-pub(super) struct Packet<'c> {
-    context: &'c XdpContext,
+pub(super) struct Packet {
+    context: XdpContext,
 }
 
-impl<'c> Packet<'c> {
+impl Packet {
+    /// The packet that the kernel called the program with.
     #[inline(always)]
-    pub(super) fn new(context: &'c XdpContext) -> Self {
-        Self { context }
+    pub(super) fn new(context: *mut xdp_md) -> Self {
+        Self {
+            context: XdpContext::new(context),
+        }
     }
 
     /// A cursor at its first byte.
@@ -42,22 +46,21 @@ impl<'c> Packet<'c> {
         (self.context.data_end() - self.context.data()) as u64
     }
 
-    /// Puts around the packet what has to be around it.
+    /// Puts around the packet what has to be around it, if something has.
     ///
     /// # Errors
     /// [`Verdict::NoHeadroom`].
     #[inline(always)]
-    pub(super) fn enclose(
-        &mut self,
-        envelope: Option<Envelope>,
-        target: &Target,
-    ) -> Result<(), Verdict> {
-        let Some(envelope) = envelope else {
+    pub(super) fn enclose(&mut self, envelope: &Envelope, target: &Target) -> Result<(), Verdict> {
+        let growth = envelope.growth();
+        if growth == 0 {
             return Ok(());
-        };
-        self.grow(envelope.growth())
-            .and_then(|()| envelope.write(&mut self.cursor(), &target.way, &target.tunnel()))
-            .ok_or(Verdict::NoHeadroom)
+        }
+        if self.grow(growth).is_none() {
+            return Err(Verdict::NoHeadroom);
+        }
+        let written = envelope.write(&mut self.cursor(), &target.way(), &target.tunnel());
+        written.ok_or(Verdict::NoHeadroom)
     }
 
     /// Makes the frame longer at its beginning; `None` if the driver left no room there. No cursor

@@ -55,7 +55,8 @@ impl Row {
         let slot = self.ring.slot(tuple.hash(key));
         let id = tables::slot(slot).ok_or(Verdict::NoTarget)?;
         let target = Target::of(id).ok_or(Verdict::NoTarget)?;
-        if id == 0 || !target.way.is_used() || !service.takes(target.way.group()) {
+        let way = target.way();
+        if id == 0 || !way.is_used() || !service.takes(way.group()) {
             return Err(Verdict::NoTarget);
         }
         Ok(target)

@@ -9,12 +9,12 @@ use super::tables::{self, Service};
 pub(super) fn find(tuple: &Tuple) -> Option<Service> {
     let (id, more) = tables::port(tuple.ports.service()).listener(tuple.protocol)?;
     let service = Service::of(id.into())?;
-    if service.address() == tuple.service {
+    if service.address().is(tuple.service) {
         return Some(service);
     }
     if !more {
         return None;
     }
     let service = Service::of(tables::service_id(tuple)?)?;
-    (service.address() == tuple.service).then_some(service)
+    service.address().is(tuple.service).then_some(service)
 }

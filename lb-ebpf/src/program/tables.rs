@@ -169,11 +169,10 @@ pub(super) fn slot(slot: u32) -> Option<u16> {
     Some(unsafe { ptr::read_volatile(chunk.cast::<u16>().add(slot as usize % CHUNK)) })
 }
 
-/// A target, of which the second half is read where it is needed.
+/// A target, of which each part is read where it is needed.
 #[derive(Clone, Copy)]
 pub(super) struct Target {
     pub(super) id: u16,
-    pub(super) way: Way,
     element: *const lb_common::Target,
 }
 
@@ -182,17 +181,22 @@ impl Target {
     #[inline(always)]
     pub(super) fn of(id: u16) -> Option<Self> {
         let element = maps::TARGETS.get_ptr(id.into())?;
-        let words = element.cast::<u64>();
+        Some(Self { id, element })
+    }
+
+    /// How to get there.
+    #[inline(always)]
+    pub(super) fn way(&self) -> Way {
+        let words = self.element.cast::<u64>();
         // SAFETY: an element of an array is never freed, and is eight aligned words.
         let word = |i| unsafe { ptr::read_volatile(words.add(i)) };
-        let way = Way::of_words([word(0), word(1), word(2), word(3)]);
-        Some(Self { id, way, element })
+        Way::of_words([word(0), word(1), word(2), word(3)])
     }
 
     /// The backend.
     #[inline(always)]
     pub(super) fn address(&self) -> Address {
-        // SAFETY: as for its first half.
+        // SAFETY: as for the way there.
         let words = unsafe { &raw const (*self.element).address }.cast::<u32>();
         Address::of_words(four_words(words))
     }
@@ -200,7 +204,7 @@ impl Target {
     /// Where its tunnel leads, if it has one.
     #[inline(always)]
     pub(super) fn tunnel(&self) -> Tunnel {
-        // SAFETY: as for its first half.
+        // SAFETY: as for the way there.
         let words = unsafe { &raw const (*self.element).outer }.cast::<u32>();
         Tunnel {
             address: self.address(),
@@ -247,6 +251,10 @@ pub(super) fn budget() -> Option<&'static mut Budget> {
 #[derive(Clone, Copy)]
 pub(super) struct Ways(*mut Entry);
 
+/// The place of an entry.
+#[derive(Clone, Copy)]
+pub(super) struct Slot(*mut Entry);
+
 impl Ways {
     /// The bucket with this index.
     #[inline(always)]
@@ -255,58 +263,62 @@ impl Ways {
         Some(Self(bucket.cast()))
     }
 
-    /// The entry with this fingerprint, and its way.
+    /// The entry with this fingerprint, and its place.
     ///
     /// Its name is read once: if it were read again, another flow's could stand there by then.
     #[inline(always)]
-    pub(super) fn find(self, fingerprint: u64) -> Option<(usize, Entry)> {
+    pub(super) fn find(self, fingerprint: u64) -> Option<(Slot, Entry)> {
         (0..WAYS).find_map(|way| {
-            let name = self.name(way);
-            let entry = |life| (way, Entry { name, life });
-            Entry::same_flow(name, fingerprint).then(|| entry(self.life(way)))
+            let slot = self.slot(way);
+            let name = slot.name();
+            let entry = |life| (slot, Entry { name, life });
+            Entry::same_flow(name, fingerprint).then(|| entry(slot.life()))
         })
     }
 
-    /// The entry in a way.
+    /// The place of a way.
     #[inline(always)]
-    pub(super) fn entry(self, way: usize) -> Entry {
+    pub(super) fn slot(self, way: usize) -> Slot {
+        // The remainder is inside the bucket.
+        Slot(self.0.wrapping_add(way % WAYS))
+    }
+}
+
+impl Slot {
+    /// The entry there.
+    #[inline(always)]
+    pub(super) fn entry(self) -> Entry {
         Entry {
-            name: self.name(way),
-            life: self.life(way),
+            name: self.name(),
+            life: self.life(),
         }
     }
 
-    /// Changes the age and state of the entry in a way.
+    /// Changes the age and state of the entry.
     #[inline(always)]
-    pub(super) fn set_life(self, way: usize, life: u64) {
+    pub(super) fn set_life(self, life: u64) {
         // SAFETY: as for reading the name.
-        unsafe { ptr::write_volatile(&raw mut (*self.way(way)).life, life) }
+        unsafe { ptr::write_volatile(&raw mut (*self.0).life, life) }
     }
 
-    /// Puts an entry into a way: its life first, lest its name meets a life that is over. Not every
+    /// Puts another entry there: its life first, lest its name meets a life that is over. Not every
     /// CPU keeps the order (arm64 does not); then a packet may miss the entry once.
     #[inline(always)]
-    pub(super) fn set(self, way: usize, entry: Entry) {
-        self.set_life(way, entry.life);
+    pub(super) fn set(self, entry: Entry) {
+        self.set_life(entry.life);
         // SAFETY: as for reading it.
-        unsafe { ptr::write_volatile(&raw mut (*self.way(way)).name, entry.name) }
+        unsafe { ptr::write_volatile(&raw mut (*self.0).name, entry.name) }
     }
 
     #[inline(always)]
-    fn name(self, way: usize) -> u64 {
-        // SAFETY: the remainder in `way` is inside the bucket, whose words are aligned and never
-        // freed.
-        unsafe { ptr::read_volatile(&raw const (*self.way(way)).name) }
+    fn name(self) -> u64 {
+        // SAFETY: it is inside a bucket, whose words are aligned and never freed.
+        unsafe { ptr::read_volatile(&raw const (*self.0).name) }
     }
 
     #[inline(always)]
-    fn life(self, way: usize) -> u64 {
+    fn life(self) -> u64 {
         // SAFETY: as for the name.
-        unsafe { ptr::read_volatile(&raw const (*self.way(way)).life) }
-    }
-
-    #[inline(always)]
-    fn way(self, way: usize) -> *mut Entry {
-        self.0.wrapping_add(way % WAYS)
+        unsafe { ptr::read_volatile(&raw const (*self.0).life) }
     }
 }

@@ -213,7 +213,13 @@ impl Edge {
 
     /// Packets and bytes with a verdict.
     pub fn verdict(&self, verdict: Verdict) -> Counter {
-        self.counter("VERDICTS", verdict as u32)
+        let mut counter = self.counter("VERDICTS", verdict as u32);
+        if verdict == Verdict::Forwarded {
+            let hits = self.counter("FLOW_EVENTS", FlowEvent::Hit as u32);
+            counter.packets += hits.packets;
+            counter.bytes += hits.bytes;
+        }
+        counter
     }
 
     /// Number of packets with a flow event.

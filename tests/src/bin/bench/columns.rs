@@ -8,6 +8,8 @@ use lb_tests::datapath::{
     packet::{ACK, Packet, SERVICE, data, syn, syn_v6},
 };
 
+use crate::rig::{FLOW_ENTRIES, MANY_FLOW_ENTRIES};
+
 /// New flows in all rounds together: a load of 0.2 for the product, and no eviction for the
 /// reference.
 const NEW_FLOWS: u32 = 800_000;
@@ -24,6 +26,8 @@ pub(crate) struct Column {
     pub(crate) through: fn(Target) -> Target,
     /// Clients that take turns, each with one flow.
     pub(crate) clients: u32,
+    /// Entries of the product's flow table.
+    pub(crate) flow_entries: u32,
     /// Packets per round and program.
     pub(crate) packets: u32,
     /// What stands in the flow tables before.
@@ -78,6 +82,11 @@ pub(crate) fn columns(rounds: u32, share: u32) -> Vec<Column> {
         packet: first().flags(ACK),
         through,
         clients,
+        flow_entries: if clients > FLOW_ENTRIES / 4 {
+            MANY_FLOW_ENTRIES
+        } else {
+            FLOW_ENTRIES
+        },
         packets: 300_000 / share,
         before: Before::Established,
         action: XDP_TX,
@@ -88,6 +97,7 @@ pub(crate) fn columns(rounds: u32, share: u32) -> Vec<Column> {
         packet: syn(),
         through: direct,
         clients: u32::MAX,
+        flow_entries: MANY_FLOW_ENTRIES,
         packets: (NEW_FLOWS / rounds / share).max(1),
         before,
         action: XDP_TX,
@@ -98,6 +108,7 @@ pub(crate) fn columns(rounds: u32, share: u32) -> Vec<Column> {
         packet,
         through: direct,
         clients: 10_000,
+        flow_entries: FLOW_ENTRIES,
         packets: 300_000 / share,
         before: Before::Nothing,
         action: XDP_PASS,

@@ -67,13 +67,13 @@ fn main() -> anyhow::Result<()> {
             args.columns.is_empty() || args.columns.iter().any(|c| column.name.contains(c))
         })
         .collect();
-    let Some(first) = columns.first() else {
+    let Some(largest) = columns.iter().max_by_key(|column| column.flow_entries) else {
         bail!(
             "no column has one of the words {:?} in its name",
             args.columns
         );
     };
-    let rig = Rig::new(&first.first, first.through)?;
+    let rig = Rig::new(largest)?;
     let maps_bytes = [
         rig.maps_bytes(Subject::Product)?,
         rig.maps_bytes(Subject::Reference)?,
@@ -86,7 +86,7 @@ fn main() -> anyhow::Result<()> {
             measure(column, rounds)
         })
         .collect::<anyhow::Result<_>>()?;
-    let report = Report::new(cpu, rounds, maps_bytes, &measured);
+    let report = Report::new(cpu, rounds, maps_bytes, largest.flow_entries, &measured);
     match args.format {
         Format::Json => println!("{:#}", report.json()),
         Format::Text => print!("{report}"),

@@ -18,11 +18,16 @@ use lb_tests::datapath::{
 };
 use nix::time::{ClockId, clock_gettime};
 
+use crate::columns::Column;
+
 /// Generator, floor and reference.
 static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/bench-xdp"));
 
-/// Entries of the product's flow table: four times the largest number of flows.
-pub(crate) const FLOW_ENTRIES: u32 = 1 << 22;
+/// Entries of the product's flow table: four times the flows, and no less than its default.
+pub(crate) const FLOW_ENTRIES: u32 = 1 << 20;
+
+/// The same for columns with hundreds of thousands of flows.
+pub(crate) const MANY_FLOW_ENTRIES: u32 = 1 << 22;
 
 /// Entries of the reference's: it evicts nothing while there is room.
 pub(crate) const REFERENCE_ENTRIES: u32 = 1 << 20;
@@ -89,9 +94,8 @@ pub(crate) struct Ran {
 }
 
 impl Rig {
-    /// Loads them, with a service that `first` is addressed to, whose targets are reached `through`
-    /// something. No flow is known.
-    pub(crate) fn new(first: &Packet, through: fn(Target) -> Target) -> anyhow::Result<Self> {
+    /// Loads them, with the service of a column. No flow is known.
+    pub(crate) fn new(column: &Column) -> anyhow::Result<Self> {
         let mut loader = EbpfLoader::new();
         // The object has nothing to relocate, and reading the kernel's types takes a while.
         let mut object = loader
@@ -105,10 +109,10 @@ impl Rig {
             program.load().with_context(|| name.to_owned())?;
         }
         let settings = Settings {
-            buckets: FLOW_ENTRIES / WAYS as u32,
+            buckets: column.flow_entries / WAYS as u32,
             ..Settings::default()
         };
-        let edge = Edge::serving(&settings, first);
+        let edge = Edge::serving(&settings, &column.first);
         let measured = object.take_map("MEASURED").context("MEASURED")?;
         let mut measured: ProgramArray<_> = measured.try_into()?;
         for subject in [Subject::Floor, Subject::Reference, Subject::Product] {
@@ -120,8 +124,8 @@ impl Rig {
             edge,
             _measured: measured,
         };
-        rig.set_targets(through)?;
-        rig.publish(&first.tuple())?;
+        rig.set_targets(column.through)?;
+        rig.publish(&column.first.tuple())?;
         Ok(rig)
     }
 
@@ -170,9 +174,9 @@ impl Rig {
         Ok(misses.get(&0, 0)?.iter().sum())
     }
 
-    /// Which part of the product's flow table is in use: entries written where none was live.
-    pub(crate) fn table_load(&self) -> f64 {
-        self.edge.events(FlowEvent::Inserted) as f64 / f64::from(FLOW_ENTRIES)
+    /// Entries that the product has written where none was live.
+    pub(crate) fn inserted(&self) -> u64 {
+        self.edge.events(FlowEvent::Inserted)
     }
 
     /// Memory of a program's maps in bytes.
