@@ -21,11 +21,11 @@ use aya_ebpf::{
 use lb_common::{FlowEvent, Verdict};
 use lb_ebpf::{
     forward::{self, Envelope},
-    parse::{self, Family, Skip},
+    parse::{self, Family, Flow, Skip},
 };
 
 use self::{
-    flows::Place,
+    flows::{Known, Place},
     outcome::Outcome,
     packet::Packet,
     rings::Row,
@@ -84,13 +84,15 @@ fn follow(context: *mut xdp_md, family: Family) -> Outcome {
     let Some(service) = services::find(&parsed.flow.tuple) else {
         return counted(Verdict::NotOurs, bytes);
     };
-    let Some(target) = known_target(&parsed, &service) else {
+    let Some(known) = known(&parsed.flow, &service) else {
         return Outcome::UNKNOWN;
     };
+    let target = known.target;
     let envelope = match forward::write(parsed, &target.way(), || target.address()) {
         Ok(envelope) => envelope,
         Err(verdict) => return refused(service.id, verdict, bytes),
     };
+    known.refresh();
     if let Err(verdict) = packet.enclose(&envelope, &target) {
         return refused(service.id, verdict, bytes);
     }
@@ -98,17 +100,11 @@ fn follow(context: *mut xdp_md, family: Family) -> Outcome {
     Outcome::sent(target.id)
 }
 
-/// Where the flow's entry leads, if the packet may follow it. The entry then lives on. A frame for
-/// another host leaves no trace there.
+/// The flow's entry, if its packet may follow it.
 #[inline(always)]
-fn known_target(parsed: &parse::Packet<'_>, service: &Service) -> Option<Target> {
-    let place = Place::of(&parsed.flow, tables::keys()?.flows)?;
-    let known = place.follow(&parsed.flow, service).ok()?;
-    if parsed.ethernet.destination.mac() != known.target.way().source() {
-        return None;
-    }
-    known.refresh();
-    Some(known.target)
+fn known(flow: &Flow, service: &Service) -> Option<Known> {
+    let place = Place::of(flow, tables::keys()?.flows)?;
+    place.follow(flow, service).ok()
 }
 
 /// The way of a packet that begins a flow, or may not follow its flow's entry.

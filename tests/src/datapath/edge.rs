@@ -126,7 +126,11 @@ impl Edge {
         self.hash_map("ADDRESSES")
             .insert(tuple.service, 1_u32, 0)
             .unwrap();
-        let services = Port::default().with(tuple.protocol, id, true);
+        let services: Port = self.element("PORTS", port.into());
+        let services = match services.listener(tuple.protocol) {
+            Some((first, _)) if first != id => services.with(tuple.protocol, first, true),
+            _ => services.with(tuple.protocol, id, false),
+        };
         self.set("PORTS", port.into(), services);
     }
 
@@ -159,6 +163,12 @@ impl Edge {
         let map = self.ebpf.map_mut(map).unwrap();
         let mut array: Array<&mut MapData, T> = map.try_into().unwrap();
         array.set(index, value, 0).unwrap();
+    }
+
+    /// Reads an element of an array.
+    fn element<T: Pod>(&self, map: &str, index: u32) -> T {
+        let array: Array<&MapData, T> = self.map(map).try_into().unwrap();
+        array.get(&index, 0).unwrap()
     }
 
     /// Pins the maps in a directory on a BPF file system, for others to open.

@@ -1,6 +1,8 @@
 //! Both families, both protocols and both ways to forward, through one table of cases.
 
-use lb_common::{Descriptor, FlowEvent, FlowState, Outer, Protocol, Target, TargetState, Verdict};
+use lb_common::{
+    Descriptor, FlowEvent, FlowState, Outer, Protocol, Row, Service, Target, TargetState, Verdict,
+};
 use lb_tests::datapath::{
     edge::{self, Edge, Ran, Settings, WEB, XDP_DROP, XDP_PASS, XDP_TX},
     packet::{ACK, FIN, MORE_FRAGMENTS, Packet, RST, SERVICE, SERVICE_V6, SYN, syn, syn_v6},
@@ -278,13 +280,44 @@ fn flows_that_differ_in_family_protocol_or_end_are_told_apart() {
     for (count, packet) in packets.iter().enumerate() {
         // Each of them alone, for a port has one element for both protocols.
         let address = packet.tuple().service;
-        edge.publish(packet, lb_common::Service { address, ..WEB });
+        edge.publish(packet, Service { address, ..WEB });
         for flags in [SYN, ACK] {
             assert_eq!(edge.backend(&packet.clone().flags(flags)), Some(1));
         }
         assert_eq!(edge.entries().len(), count + 1);
     }
 }
+
+/// The port names the first of them, and the others are found by their address.
+#[test]
+fn services_that_share_a_port_are_told_apart_by_their_address() {
+    let packets = [syn(), syn_v6(), syn().to((OTHER_ADDRESS, 80))];
+    let mut edge = Edge::load(&Settings::default());
+    for (id, packet) in (1..).zip(&packets) {
+        let service = Service {
+            address: packet.tuple().service,
+            group: id,
+            id,
+            row: Row::new(id, 1),
+        };
+        let group = id;
+        let target = edge::target(id as u8);
+        edge.publish(packet, service);
+        edge.set_target(id as u16, Target { group, ..target });
+        edge.set_ring(service.row, 64 * id, &[id as u16; 64]);
+    }
+    for _ in ["new", "known"] {
+        for (id, packet) in (1..).zip(&packets) {
+            assert_eq!(edge.backend(packet), Some(id));
+        }
+    }
+    let neither = syn_v6().to((CLIENT_OF_NOTHING, 80));
+    assert_eq!(edge.backend(&neither), None);
+    assert_eq!(edge.verdict(Verdict::NotOurs).packets, 1);
+}
+
+const OTHER_ADDRESS: std::net::IpAddr =
+    std::net::IpAddr::V4(std::net::Ipv4Addr::new(203, 0, 113, 99));
 
 #[test]
 fn edges_agree_on_the_slot_of_a_flow_of_ipv6() {
@@ -294,7 +327,7 @@ fn edges_agree_on_the_slot_of_a_flow_of_ipv6() {
     edge.set_ring(WEB.row, 0, &slots);
     let key = edge::control(1).ring_key;
     for packet in [syn_v6(), syn_v6().udp()] {
-        let service = lb_common::Service {
+        let service = Service {
             address: packet.tuple().service,
             ..WEB
         };
