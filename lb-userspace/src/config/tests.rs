@@ -247,7 +247,7 @@ fn uncommented() -> (String, usize) {
 #[test]
 fn the_annotated_file_states_the_defaults() {
     let (text, shown) = uncommented();
-    assert_eq!(shown, 23);
+    assert_eq!(shown, 24);
     let mut given = parse(&text).unwrap().model;
     let mut default = parse(ANNOTATED).unwrap().model;
     // Host and headers have no default: the file shows an example.
@@ -293,7 +293,7 @@ fn the_annotated_file_names_every_key() {
             keys += 1;
         }
     }
-    assert_eq!(keys, 4 + 12 + 3 + 5 + 5 + 4 + 11 + 2);
+    assert_eq!(keys, 4 + 13 + 3 + 5 + 5 + 4 + 11 + 2);
 }
 
 /// Values of every type, most of them wrong wherever they stand.

@@ -1,16 +1,19 @@
 //! Answers to the command line.
 
-use std::{collections::BTreeSet, path::PathBuf};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+};
 
 use anyhow::Context as _;
 use lb_common::tick;
 use tokio::sync::oneshot;
 
-use super::{Daemon, monotonic};
+use super::Daemon;
 use crate::{
     config,
     control::{EdgeView, Reloaded, Reply, Request, Status},
-    dataplane::{DoesNotFit, diff},
+    dataplane::{DoesNotFit, Totals, diff, monotonic},
     engine::{AdminChange, Event},
     model::{changes, needs_restart},
 };
@@ -25,7 +28,15 @@ impl Daemon {
                 .map(|explanation| Reply::Explained(Box::new(explanation)))
                 .map_err(Into::into),
             Request::Reload { path } => self.reload(path).map(Reply::Reloaded),
-            Request::Status => self.status().map(|status| Reply::Status(Box::new(status))),
+            Request::Status => {
+                self.kernel
+                    .counters(&self.tables)
+                    .map_err(Into::into)
+                    .map(|totals| {
+                        let named = self.kernel.named(tick(monotonic()));
+                        Reply::Status(Box::new(self.status(&totals, &named)))
+                    })
+            }
         };
         let answer = answer.unwrap_or_else(|error| Reply::Refused(format!("{error:#}")));
         let _client_is_gone = reply.send(answer);
@@ -102,9 +113,8 @@ impl Daemon {
             .collect())
     }
 
-    fn status(&self) -> anyhow::Result<Status> {
-        let totals = self.kernel.counters(&self.tables)?;
-        let named = self.kernel.named(tick(monotonic()));
+    /// How everything stands, with what the kernel counted and the live flows of each target.
+    pub(super) fn status(&self, totals: &Totals, named: &BTreeMap<u16, u64>) -> Status {
         let mut view = self.engine.view();
         let published: BTreeSet<_> = self.tables.services().map(|(key, _)| key).collect();
         for service in &mut view.services {
@@ -122,7 +132,7 @@ impl Daemon {
             }
         }
         let edge = &self.engine.model().edge;
-        Ok(Status {
+        Status {
             edge: EdgeView {
                 name: edge.name.clone(),
                 interface: edge.interface.clone(),
@@ -142,6 +152,6 @@ impl Daemon {
             flow_events: (totals.flow_events.iter())
                 .map(|(event, counter)| (event.label().to_owned(), counter.packets))
                 .collect(),
-        })
+        }
     }
 }

@@ -5,6 +5,7 @@
 
 mod attach;
 mod change;
+mod clock;
 mod detach;
 mod diff;
 mod host;
@@ -21,6 +22,7 @@ mod tables;
 pub use self::{
     attach::{AttachError, Attachment},
     change::Change,
+    clock::monotonic,
     detach::{DetachError, Detached, detach},
     diff::{DoesNotFit, Plan, collect, diff},
     host::{HostError, check_host},

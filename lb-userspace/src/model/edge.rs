@@ -1,4 +1,5 @@
 use std::{
+    net::SocketAddr,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -36,6 +37,8 @@ pub struct Edge {
     pub state_dir: PathBuf,
     /// Path of the control socket.
     pub control: PathBuf,
+    /// Where metrics and the status page are served over HTTP, if they are.
+    pub metrics: Option<SocketAddr>,
     /// How long after the start a service whose group is still undecided is published anyway.
     pub startup_grace: Duration,
     /// Entries of the flow table; a power of two, at least 64.

@@ -20,6 +20,15 @@ pub enum ProbeKind {
     Http(HttpProbe),
 }
 
+impl ProbeKind {
+    /// The word of the configuration for it.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Http(_) => "http",
+        }
+    }
+}
+
 /// An HTTP request and the answers to it that are good.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct HttpProbe {

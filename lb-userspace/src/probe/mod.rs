@@ -62,6 +62,32 @@ pub enum Failure {
     Unsent(String),
 }
 
+impl Failure {
+    /// Every [`reason`](Self::reason).
+    pub const REASONS: [&'static str; 7] = [
+        "closed",
+        "protocol",
+        "refused",
+        "status",
+        "timeout",
+        "unreachable",
+        "unsent",
+    ];
+
+    /// The kind of failure in one word that stays the same from version to version, to count by.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::Protocol(_) => "protocol",
+            Self::Refused => "refused",
+            Self::Status(_) => "status",
+            Self::Timeout { .. } => "timeout",
+            Self::Unreachable(_) => "unreachable",
+            Self::Unsent(_) => "unsent",
+        }
+    }
+}
+
 /// What a probe waits for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Phase {
