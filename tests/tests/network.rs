@@ -9,6 +9,7 @@ mod network {
     mod fragments;
     mod host_stack;
     mod log;
+    mod metrics;
     mod neighbours;
     mod privileges;
     mod raw;
