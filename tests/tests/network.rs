@@ -20,4 +20,5 @@ mod network {
     mod state;
     mod steering;
     mod unreachable;
+    mod without_daemon;
 }

@@ -36,6 +36,7 @@ const ACTS: &[&str] = &[
     "lb-userspace/src/dataplane/interface.rs",
     "lb-userspace/src/dataplane/kernel.rs",
     "lb-userspace/src/dataplane/lock.rs",
+    "lb-userspace/src/dataplane/look.rs",
     "lb-userspace/src/dataplane/mapped.rs",
     "lb-userspace/src/dataplane/object.rs",
     "lb-userspace/src/dataplane/pins.rs",

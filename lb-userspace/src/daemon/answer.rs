@@ -119,7 +119,10 @@ impl Daemon {
         let published: BTreeSet<_> = self.tables.services().map(|(key, _)| key).collect();
         for service in &mut view.services {
             let known = self.engine.model().service(service.name.as_str());
-            service.published = known.is_ok_and(|known| published.contains(&known.key()));
+            let known = known.ok().filter(|known| published.contains(&known.key()));
+            service.published = known.is_some();
+            let counter = known.and_then(|known| totals.services.get(&known.key()));
+            service.packets = counter.map(|counter| counter.packets);
         }
         for group in &mut view.groups {
             for member in &mut group.members {
@@ -140,6 +143,7 @@ impl Daemon {
                 xdp_mode: self.mode.to_string(),
                 pid: std::process::id(),
                 uptime_s: self.started.elapsed().as_secs(),
+                heartbeat_age_s: self.heartbeat_age().as_secs(),
                 config: self.config.clone(),
                 flows: named.values().sum(),
                 flow_entries: edge.flow_entries,

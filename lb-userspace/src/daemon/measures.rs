@@ -82,11 +82,10 @@ impl Daemon {
         });
         let targets = targets.collect();
         let now = unix_time();
-        let heartbeat = monotonic().saturating_sub(self.kernel.last_heartbeat());
         Ok(Snapshot {
             status,
             started: now - self.started.elapsed().as_secs_f64(),
-            heartbeat: now - Duration::from_nanos(heartbeat).as_secs_f64(),
+            heartbeat: now - self.heartbeat_age().as_secs_f64(),
             applies: self.measures.applies,
             state_file_errors: self.measures.state_file_errors,
             verdicts,
@@ -95,6 +94,11 @@ impl Daemon {
             targets,
             probes: self.measures.probes(),
         })
+    }
+
+    /// Since the last turn.
+    pub(super) fn heartbeat_age(&self) -> Duration {
+        Duration::from_nanos(monotonic().saturating_sub(self.kernel.last_heartbeat()))
     }
 
     /// The live flows of each target, counted a moment ago.

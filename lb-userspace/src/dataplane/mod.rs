@@ -12,6 +12,7 @@ mod host;
 mod interface;
 mod kernel;
 mod lock;
+mod look;
 mod mapped;
 pub mod object;
 mod pins;
@@ -29,6 +30,7 @@ pub use self::{
     interface::Mode,
     kernel::{Kernel, KernelError, Totals},
     lock::{Lock, LockError},
+    look::{Left, LookError, look},
     pins::PinsError,
     start::{StartError, Started},
     tables::{Capacity, Tables},
