@@ -244,26 +244,6 @@ mod tests {
                 "state_dir: \"/a\\0\" is no absolute path; use a path that begins with `/`",
             ),
             (
-                "metrics = 9390",
-                "metrics: 9390 is an integer; use \"off\", or an address of this host and a port, like \"127.0.0.1:9390\"",
-            ),
-            (
-                "metrics = \"127.0.0.1\"",
-                "metrics: \"127.0.0.1\" is no address with a port; use \"off\", or an address of this host and a port, like \"127.0.0.1:9390\"",
-            ),
-            (
-                "metrics = \"localhost:9390\"",
-                "metrics: \"localhost:9390\" is no address with a port; use \"off\", or an address of this host and a port, like \"127.0.0.1:9390\"",
-            ),
-            (
-                "metrics = \"127.0.0.1:0\"",
-                "metrics: \"127.0.0.1:0\" names no port; use \"off\", or an address of this host and a port, like \"127.0.0.1:9390\"",
-            ),
-            (
-                "metrics = \"[ff02::1]:9390\"",
-                "metrics: \"[ff02::1]:9390\" is a multicast address; use \"off\", or an address of this host and a port, like \"127.0.0.1:9390\"",
-            ),
-            (
                 "startup_grace = \"10\"",
                 "startup_grace: \"10\" is no duration; use a number with a unit, like \"10s\" or \"250ms\"",
             ),
@@ -297,6 +277,25 @@ mod tests {
             ),
         ] {
             assert_eq!(key(line), [format!("edge.{expected}")]);
+        }
+    }
+
+    #[test]
+    fn bad_places_for_metrics() {
+        const MEND: &str =
+            "use \"off\", or an address of this host and a port, like \"127.0.0.1:9390\"";
+        for (value, wrong) in [
+            ("9390", "9390 is an integer"),
+            ("\"127.0.0.1\"", "\"127.0.0.1\" is no address with a port"),
+            (
+                "\"localhost:1\"",
+                "\"localhost:1\" is no address with a port",
+            ),
+            ("\"127.0.0.1:0\"", "\"127.0.0.1:0\" names no port"),
+            ("\"[ff02::1]:1\"", "\"[ff02::1]:1\" is a multicast address"),
+        ] {
+            let found = key(&format!("metrics = {value}"));
+            assert_eq!(found, [format!("edge.metrics: {wrong}; {MEND}")]);
         }
     }
 

@@ -134,10 +134,12 @@ async fn answer(method: &Method, path: &str, scrapes: &mpsc::Sender<Scrape>) -> 
 }
 
 async fn snapshot(scrapes: &mpsc::Sender<Scrape>) -> Result<Snapshot, String> {
-    let ending = || "the daemon is ending".to_owned();
     let (scrape, taken) = oneshot::channel();
-    scrapes.send(scrape).await.map_err(|_| ending())?;
-    taken.await.map_err(|_| ending())?
+    // When nobody takes it, the answer's sender is gone too.
+    let _daemon_is_ending = scrapes.send(scrape).await;
+    taken
+        .await
+        .unwrap_or_else(|_| Err("the daemon is ending".to_owned()))
 }
 
 fn plain(status: StatusCode, text: &str) -> Answer {
