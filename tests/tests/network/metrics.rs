@@ -59,9 +59,9 @@ fn scrape(lab: &Lab) -> Scrape {
 #[test]
 fn metrics_say_what_status_says_and_what_clients_did() {
     let lab = lab(2);
-    let mut servers = [0, 1].map(|i| Some(Nginx::start(&lab.backends[i], PORT)));
+    let _servers = [0, 1].map(|i| Nginx::start(&lab.backends[i], PORT));
     let tables = tables(&[1, 1]);
-    let mut daemon = Daemon::start(lab.edge(), settings(&tables));
+    let daemon = Daemon::start(lab.edge(), settings(&tables));
     wait_all_up(&daemon, 2);
     let before = scrape(&lab);
     let tally = connect_many(lab.client(), WEB, 200);
@@ -107,7 +107,17 @@ fn metrics_say_what_status_says_and_what_clients_did() {
         after.series("waggle_group_best_effort", &[("group", "web")]),
         Some(0.0)
     );
+}
 
+#[test]
+fn probe_results_are_counted_by_reason_and_packets_go_on_over_a_restart() {
+    let lab = lab(2);
+    let mut servers = [0, 1].map(|i| Some(Nginx::start(&lab.backends[i], PORT)));
+    let tables = tables(&[1, 1]);
+    let mut daemon = Daemon::start(lab.edge(), settings(&tables));
+    wait_all_up(&daemon, 2);
+    assert!(connect_many(lab.client(), WEB, 50).errors.is_empty());
+    let after = scrape(&lab);
     servers[1] = None;
     wait_health(&daemon, &[("backend-1", "up"), ("backend-2", "down")]);
     let address = lab.backends[1].address().to_string();
