@@ -2,6 +2,7 @@
 
 mod answer;
 mod log;
+mod measures;
 mod start;
 mod state;
 
@@ -14,19 +15,19 @@ use std::{
 
 use aya::Ebpf;
 use lb_common::tick;
-use nix::time::{ClockId, clock_gettime};
 use tokio::{
     signal::unix::Signal,
     sync::mpsc,
     time::{MissedTickBehavior, interval},
 };
 
-use self::state::StateFile;
+use self::{measures::Measures, state::StateFile};
 use crate::{
     config,
     control::{Question, Reloaded},
-    dataplane::{Attachment, Change, Kernel, Lock, Mode, Tables, collect, diff},
+    dataplane::{Attachment, Change, Kernel, Lock, Mode, Tables, collect, diff, monotonic},
     engine::{Effect, Engine, Event},
+    metrics::Scrape,
     model::Destination,
     neighbour::{Neighbours, Way},
     probe::{Sample, Scheduler, StreamKey},
@@ -82,6 +83,7 @@ struct Daemon {
     written: Instant,
     unsaved: bool,
     turns: u32,
+    measures: Measures,
     /// Holds the program's log, if it has one.
     _object: Ebpf,
     _lock: Lock,
@@ -92,6 +94,7 @@ struct Inputs {
     samples: mpsc::Receiver<(StreamKey, Sample)>,
     ways: mpsc::Receiver<(Destination, Way)>,
     questions: mpsc::Receiver<Question>,
+    scrapes: mpsc::Receiver<Scrape>,
     terminate: Signal,
     interrupt: Signal,
     hangup: Signal,
@@ -105,12 +108,17 @@ impl Daemon {
         loop {
             tokio::select! {
                 1.. = inputs.samples.recv_many(&mut samples, AT_ONCE) => {
+                    self.measures.record(&samples);
                     self.event(Event::Samples(mem::take(&mut samples)));
                 }
                 1.. = inputs.ways.recv_many(&mut ways, AT_ONCE) => {
                     self.event(Event::Ways(mem::take(&mut ways)));
                 }
                 Some(question) = inputs.questions.recv() => self.answer(question),
+                Some(scrape) = inputs.scrapes.recv() => {
+                    let snapshot = self.snapshot().map_err(|error| format!("{error:#}"));
+                    let _client_is_gone = scrape.send(snapshot);
+                }
                 _ = turn.tick() => self.turn(),
                 _ = inputs.hangup.recv() => match self.reload(None) {
                     Ok(Reloaded { changes, warnings }) => {
@@ -194,7 +202,10 @@ impl Daemon {
         for effect in effects {
             match effect {
                 Effect::Apply(image) => self.apply(image),
-                Effect::Probe(streams) => self.scheduler.set(&streams),
+                Effect::Probe(streams) => {
+                    self.scheduler.set(&streams);
+                    self.measures.probing(streams.keys());
+                }
                 Effect::Save => self.unsaved = true,
                 Effect::Tell(notice) => log::tell(&notice),
                 Effect::Watch(destinations) => self.neighbours.watch(destinations),
@@ -214,25 +225,42 @@ impl Daemon {
     )]
     fn try_save(&mut self) -> anyhow::Result<()> {
         self.written = Instant::now();
-        self.state.write(&self.engine.saved())?;
-        self.unsaved = false;
-        Ok(())
+        let written = self.state.write(&self.engine.saved());
+        self.unsaved = written.is_err();
+        self.measures.state_file_errors += u64::from(written.is_err());
+        written
+    }
+
+    /// Brings the tables to what the image says, and measures it.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the daemon is where the clock is read"
+    )]
+    fn apply(&mut self, image: Image) {
+        let begin = Instant::now();
+        self.try_apply(image);
+        self.measures.applies.last = Some(begin.elapsed());
     }
 
     /// Makes the tables say what the image says, or keeps it for the next turn.
-    fn apply(&mut self, image: Image) {
+    fn try_apply(&mut self, image: Image) {
         let why = match diff(&self.tables, &image) {
             Ok(plan) => match plan.changes.iter().try_for_each(|it| self.execute(it)) {
                 Ok(()) if plan.later => {
+                    self.measures.applies.waiting += 1;
                     let why =
                         "some rings or client prefixes wait a moment for room beside the old ones";
                     return self.pending = Some((image, why.to_owned()));
                 }
-                Ok(()) => return self.pending = None,
+                Ok(()) => {
+                    self.measures.applies.done += 1;
+                    return self.pending = None;
+                }
                 Err(error) => format!("the kernel's tables could not be written: {error:#}"),
             },
             Err(error) => error.to_string(),
         };
+        self.measures.applies.failed += 1;
         let known = self
             .pending
             .as_ref()
@@ -253,11 +281,4 @@ impl Daemon {
         self.tables.apply(change);
         Ok(())
     }
-}
-
-/// The clock that the packet program judges the age of flows by, in nanoseconds.
-fn monotonic() -> u64 {
-    let time = clock_gettime(ClockId::CLOCK_MONOTONIC_COARSE);
-    let time = time.map_or(Duration::ZERO, Into::into);
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

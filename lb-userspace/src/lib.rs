@@ -12,6 +12,7 @@ pub mod control;
 pub mod daemon;
 pub mod dataplane;
 pub mod engine;
+pub mod metrics;
 pub mod model;
 pub mod neighbour;
 pub mod policy;

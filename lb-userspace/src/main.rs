@@ -10,10 +10,10 @@ use lb_userspace::cli::Cli;
 
 fn main() -> ExitCode {
     match Cli::parse().run() {
-        Ok(text) => match io::stdout().lock().write_all(text.as_bytes()) {
+        Ok(said) => match io::stdout().lock().write_all(said.text.as_bytes()) {
             // Whoever reads has read enough: `waggle status | head`.
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => fail(&error.into()),
-            _ => ExitCode::SUCCESS,
+            _ => said.lacks.map_or(ExitCode::SUCCESS, |error| fail(&error)),
         },
         Err(error) => fail(&error),
     }

@@ -6,4 +6,5 @@
 
 pub mod datapath;
 pub mod lab;
+pub mod prometheus;
 pub mod statistics;

@@ -10,6 +10,7 @@ mod network {
     mod host_stack;
     mod latency;
     mod log;
+    mod metrics;
     mod neighbours;
     mod privileges;
     mod probes;
@@ -22,4 +23,5 @@ mod network {
     mod state;
     mod steering;
     mod unreachable;
+    mod without_daemon;
 }

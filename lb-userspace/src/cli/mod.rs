@@ -43,14 +43,29 @@ enum Command {
     Status(status::Arguments),
 }
 
+/// What a command has to say.
+#[derive(Debug)]
+pub struct Said {
+    /// What to print.
+    pub text: String,
+    /// Why it is not all that was asked for, if it is not.
+    pub lacks: Option<anyhow::Error>,
+}
+
+impl From<String> for Said {
+    fn from(text: String) -> Self {
+        Self { text, lacks: None }
+    }
+}
+
 impl Cli {
     /// Does what was asked and returns what to print.
     ///
     /// # Errors
     ///
     /// It was refused or failed; the error says why and how to mend it.
-    pub fn run(self) -> anyhow::Result<String> {
-        match self.command {
+    pub fn run(self) -> anyhow::Result<Said> {
+        let text = match self.command {
             Command::Backend(arguments) => arguments.run(),
             Command::Check(arguments) => arguments.run(),
             Command::Detach(arguments) => arguments.run(),
@@ -58,8 +73,9 @@ impl Cli {
             Command::Member(arguments) => arguments.run(),
             Command::Reload(arguments) => arguments.run(),
             Command::Run(arguments) => arguments.run(),
-            Command::Status(arguments) => arguments.run(),
-        }
+            Command::Status(arguments) => return arguments.run(),
+        };
+        text.map(Said::from)
     }
 }
 

@@ -1,16 +1,29 @@
-use std::{collections::BTreeMap, net::SocketAddr, time::Duration};
+mod left;
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
-use super::{Daemon, Format, columns::columns, json, unexpected};
+use self::left::Left;
+use super::{Daemon, Format, Said, columns::columns, json, unexpected};
 use crate::{
-    control::{EdgeView, Reply, Request, Status},
+    config,
+    control::{EdgeView, NoDaemon, Reply, Request, Status},
     engine::{GroupView, MemberView},
-    model::{Admin, Health, Name},
+    model::{Admin, Edge, Health, Model, Name},
 };
 
 /// Show what the daemon knows: services, groups, health, shares, flows, verdicts.
+///
+/// Without a daemon it shows what the last one left in the kernel, with the age of its last heartbeat,
+/// and exits with 1; the names are not in there, but --config tells them.
 #[derive(Args, Debug)]
 pub(super) struct Arguments {
     /// Show only these.
@@ -19,6 +32,9 @@ pub(super) struct Arguments {
     /// How to print.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
+    /// Take the places of socket and pins, and the names, from this configuration.
+    #[arg(long, value_name = "FILE", conflicts_with = "edge")]
+    config: Option<PathBuf>,
     #[command(flatten)]
     daemon: Daemon,
 }
@@ -34,18 +50,63 @@ enum Part {
 }
 
 impl Arguments {
-    pub(super) fn run(self) -> anyhow::Result<String> {
-        let status = match self.daemon.ask(&Request::Status)? {
-            Reply::Status(status) => status,
-            other => return Err(unexpected(&other)),
+    pub(super) fn run(mut self) -> anyhow::Result<Said> {
+        let checked = self.config.as_deref().map(config::load).transpose()?;
+        let model = checked.map(|checked| checked.model);
+        if let (None, Some(model)) = (&self.daemon.control, &model) {
+            self.daemon.control = Some(model.edge.control.clone());
+        }
+        match self.daemon.ask(&Request::Status) {
+            Ok(Reply::Status(status)) => self.print(&status).map(Said::from),
+            Ok(other) => Err(unexpected(&other)),
+            Err(error) if error.is::<NoDaemon>() => match self.left(model.as_ref())? {
+                Some(left) => Ok(Said {
+                    text: left.print(self.format, self.only)?,
+                    lacks: Some(error),
+                }),
+                None => Err(error),
+            },
+            Err(error) => Err(error),
+        }
+    }
+
+    /// What a daemon that is gone has left.
+    fn left(&self, model: Option<&Model>) -> anyhow::Result<Option<Left>> {
+        let pin_dir = match (model, &self.daemon.edge, &self.daemon.control) {
+            (Some(model), _, _) => Some(model.edge.pin_dir.clone()),
+            (None, Some(edge), _) => Some(Edge::default_pin_dir(edge)),
+            // Whose socket that is, nobody knows.
+            (None, None, Some(_)) => None,
+            (None, None, None) => only_directory(Path::new(Edge::PIN_ROOT))?,
         };
+        pin_dir.map_or(Ok(None), |dir| Left::read(&dir, model))
+    }
+
+    fn print(&self, status: &Status) -> anyhow::Result<String> {
         match (self.format, self.only) {
-            (Format::Json, None) => json(&status),
+            (Format::Json, None) => json(status),
             (Format::Json, Some(Part::Service)) => json(&status.view.services),
             (Format::Json, Some(Part::Group)) => json(&status.view.groups),
             (Format::Json, Some(Part::Backend)) => json(&memberships(&status.view.groups)),
-            (Format::Text, only) => Ok(text(&status, only)),
+            (Format::Text, only) => Ok(text(status, only)),
         }
+    }
+}
+
+/// The only directory in `root`, if there is one at all.
+fn only_directory(root: &Path) -> anyhow::Result<Option<PathBuf>> {
+    let entries = fs::read_dir(root).into_iter().flatten().flatten();
+    let directories: Vec<_> = entries
+        .map(|entry| entry.path())
+        .filter(|it| it.is_dir())
+        .collect();
+    match directories.as_slice() {
+        [] => Ok(None),
+        [only] => Ok(Some(only.clone())),
+        _ => anyhow::bail!(
+            "no daemon runs here, and several edges have left their tables in {}; choose one with --edge or --config",
+            root.display()
+        ),
     }
 }
 
@@ -93,6 +154,7 @@ fn edge(status: &Status) -> String {
         xdp_mode,
         pid,
         uptime_s,
+        heartbeat_age_s,
         config,
         flows,
         flow_entries,
@@ -100,13 +162,17 @@ fn edge(status: &Status) -> String {
     } = &status.edge;
     let pending = (status.pending.iter()).map(|why| format!("NOT IN FORCE YET: {why}\n"));
     let uptime = humantime::format_duration(Duration::from_secs(*uptime_s));
+    let silent = match heartbeat_age_s {
+        0..=5 => String::new(),
+        age => format!(", NO HEARTBEAT FOR {age} s"),
+    };
     let mode = if *attached {
         format!("{xdp_mode} XDP")
     } else {
         "NOT ATTACHED: start the daemon anew".to_owned()
     };
     format!(
-        "edge {name} on {interface} ({mode}), pid {pid}, up {uptime}, {}\n{flows} of {flow_entries} flow entries live\n{}",
+        "edge {name} on {interface} ({mode}), pid {pid}, up {uptime}{silent}, {}\n{flows} of {flow_entries} flow entries live\n{}",
         config.display(),
         pending.collect::<String>(),
     )

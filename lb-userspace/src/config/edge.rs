@@ -1,4 +1,4 @@
-use std::{path::PathBuf, time::Duration};
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use lb_common::CHUNK;
 use toml::Value;
@@ -31,6 +31,7 @@ pub(super) fn read(edge: &mut Table<'_>) -> Option<Edge> {
     let pin_dir = edge.optional("pin_dir", leaf::path);
     let state_dir = edge.optional("state_dir", leaf::path);
     let control = edge.optional("control", socket);
+    let metrics = edge.or("metrics", None, listener);
     let grace = leaf::duration(Duration::ZERO..=Duration::from_secs(3600));
     let startup_grace = edge.or("startup_grace", Duration::from_secs(10), grace);
     let flow_entries = edge.or("flow_entries", ONE_MILLION, flow_entries);
@@ -47,6 +48,7 @@ pub(super) fn read(edge: &mut Table<'_>) -> Option<Edge> {
         pin_dir: pin_dir.unwrap_or_else(|| Edge::default_pin_dir(name.as_str())),
         state_dir: state_dir.unwrap_or_else(|| under(Edge::STATE_ROOT)),
         control: control.unwrap_or_else(|| format!("{}/{name}.sock", Edge::RUN_ROOT).into()),
+        metrics,
         startup_grace,
         flow_entries,
         ring_slots,
@@ -95,6 +97,30 @@ fn socket(value: &Value) -> Result<PathBuf, Wrong> {
         length => Err(Wrong::new(
             format!("a socket's path can not be {length} bytes long"),
             "use at most 107",
+        )),
+    }
+}
+
+/// An address and port to listen on, or none for `off`. A name is not looked up.
+fn listener(value: &Value) -> Result<Option<SocketAddr>, Wrong> {
+    const WANTED: &str = "\"off\", or an address of this host and a port, like \"127.0.0.1:9390\"";
+    let text = leaf::text(value, WANTED)?;
+    if text == "off" {
+        return Ok(None);
+    }
+    let mend = format!("use {WANTED}");
+    match text.parse::<SocketAddr>() {
+        Ok(address) if address.port() == 0 => {
+            Err(Wrong::new(format!("{} names no port", shown(text)), mend))
+        }
+        Ok(address) if address.ip().is_multicast() => Err(Wrong::new(
+            format!("{} is a multicast address", shown(text)),
+            mend,
+        )),
+        Ok(address) => Ok(Some(address)),
+        Err(_) => Err(Wrong::new(
+            format!("{} is no address with a port", shown(text)),
+            mend,
         )),
     }
 }
@@ -255,8 +281,30 @@ mod tests {
     }
 
     #[test]
+    fn bad_places_for_metrics() {
+        const MEND: &str =
+            "use \"off\", or an address of this host and a port, like \"127.0.0.1:9390\"";
+        for (value, wrong) in [
+            ("9390", "9390 is an integer"),
+            ("\"127.0.0.1\"", "\"127.0.0.1\" is no address with a port"),
+            (
+                "\"localhost:1\"",
+                "\"localhost:1\" is no address with a port",
+            ),
+            ("\"127.0.0.1:0\"", "\"127.0.0.1:0\" names no port"),
+            ("\"[ff02::1]:1\"", "\"[ff02::1]:1\" is a multicast address"),
+        ] {
+            let found = key(&format!("metrics = {value}"));
+            assert_eq!(found, [format!("edge.metrics: {wrong}; {MEND}")]);
+        }
+    }
+
+    #[test]
     fn the_limits_themselves_are_allowed() {
         for line in [
+            "metrics = \"off\"",
+            "metrics = \"0.0.0.0:1\"",
+            "metrics = \"[::1]:65535\"",
             "flow_entries = 64",
             "flow_entries = 67108864",
             "ring_slots = 32768",

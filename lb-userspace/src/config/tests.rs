@@ -309,7 +309,7 @@ fn the_annotated_file_names_every_key() {
             keys += 1;
         }
     }
-    assert_eq!(keys, 4 + 12 + 3 + 5 + 6 + 3 + 4 + 12 + 15 + 2 + 3);
+    assert_eq!(keys, 4 + 13 + 3 + 5 + 6 + 3 + 4 + 12 + 15 + 2 + 3);
 }
 
 /// Values of every type, most of them wrong wherever they stand.

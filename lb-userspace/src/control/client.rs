@@ -14,6 +14,11 @@ use crate::model::Edge;
 /// How long the daemon may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// No daemon is there to be asked.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct NoDaemon(String);
+
 /// Sends a request to the daemon at `path`.
 ///
 /// # Errors
@@ -21,10 +26,11 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// No daemon is there, or it does not answer, each with what to do.
 pub fn ask(path: &Path, request: &Request) -> anyhow::Result<Reply> {
     let mut stream = UnixStream::connect(path).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => anyhow::anyhow!(
+        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => NoDaemon(format!(
             "no daemon listens at {}; start it with `waggle run --config FILE`",
             path.display()
-        ),
+        ))
+        .into(),
         io::ErrorKind::PermissionDenied => anyhow::anyhow!(
             "{} may not be opened by this user; use root or the socket's group",
             path.display()
@@ -64,10 +70,11 @@ pub fn find(name: Option<&str>) -> anyhow::Result<PathBuf> {
         .map(|entry| entry.path())
         .collect();
     match sockets.as_slice() {
-        [] => bail!(
+        [] => Err(NoDaemon(format!(
             "no daemon runs here (no socket in {}); start one with `waggle run --config FILE`, or name its socket with --control",
             Edge::RUN_ROOT,
-        ),
+        ))
+        .into()),
         [only] => Ok(only.clone()),
         several => {
             let names: Vec<_> = several

@@ -6,7 +6,7 @@ mod protocol;
 mod server;
 
 pub use self::{
-    client::{ask, find},
+    client::{NoDaemon, ask, find},
     protocol::{EdgeView, MAX_REQUEST, Reloaded, Reply, Request, Status},
     server::{Question, serve},
 };

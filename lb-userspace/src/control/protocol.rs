@@ -89,6 +89,8 @@ pub struct EdgeView {
     pub pid: u32,
     /// Seconds since the daemon started.
     pub uptime_s: u64,
+    /// Seconds since its last turn, of which there is one every second.
+    pub heartbeat_age_s: u64,
     /// The configuration in use.
     pub config: PathBuf,
     /// Live entries in the flow table.

@@ -1,16 +1,19 @@
 //! Answers to the command line.
 
-use std::{collections::BTreeSet, path::PathBuf};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+};
 
 use anyhow::Context as _;
 use lb_common::tick;
 use tokio::sync::oneshot;
 
-use super::{Daemon, monotonic};
+use super::Daemon;
 use crate::{
     config,
     control::{EdgeView, Reloaded, Reply, Request, Status},
-    dataplane::{DoesNotFit, diff},
+    dataplane::{DoesNotFit, Totals, diff, monotonic},
     engine::{AdminChange, Event},
     model::{changes, needs_restart},
 };
@@ -25,7 +28,15 @@ impl Daemon {
                 .map(|explanation| Reply::Explained(Box::new(explanation)))
                 .map_err(Into::into),
             Request::Reload { path } => self.reload(path).map(Reply::Reloaded),
-            Request::Status => self.status().map(|status| Reply::Status(Box::new(status))),
+            Request::Status => {
+                self.kernel
+                    .counters(&self.tables)
+                    .map_err(Into::into)
+                    .map(|totals| {
+                        let named = self.kernel.named(tick(monotonic()));
+                        Reply::Status(Box::new(self.status(&totals, &named)))
+                    })
+            }
         };
         let answer = answer.unwrap_or_else(|error| Reply::Refused(format!("{error:#}")));
         let _client_is_gone = reply.send(answer);
@@ -102,14 +113,16 @@ impl Daemon {
             .collect())
     }
 
-    fn status(&self) -> anyhow::Result<Status> {
-        let totals = self.kernel.counters(&self.tables)?;
-        let named = self.kernel.named(tick(monotonic()));
+    /// How everything stands, with what the kernel counted and the live flows of each target.
+    pub(super) fn status(&self, totals: &Totals, named: &BTreeMap<u16, u64>) -> Status {
         let mut view = self.engine.view();
         let published: BTreeSet<_> = self.tables.services().map(|(key, _)| key).collect();
         for service in &mut view.services {
             let known = self.engine.model().service(service.name.as_str());
-            service.published = known.is_ok_and(|known| published.contains(&known.key()));
+            let known = known.ok().filter(|known| published.contains(&known.key()));
+            service.published = known.is_some();
+            let counter = known.and_then(|known| totals.services.get(&known.key()));
+            service.packets = counter.map(|counter| counter.packets);
         }
         for group in &mut view.groups {
             for member in &mut group.members {
@@ -122,7 +135,7 @@ impl Daemon {
             }
         }
         let edge = &self.engine.model().edge;
-        Ok(Status {
+        Status {
             edge: EdgeView {
                 name: edge.name.clone(),
                 interface: edge.interface.clone(),
@@ -130,6 +143,7 @@ impl Daemon {
                 xdp_mode: self.mode.to_string(),
                 pid: std::process::id(),
                 uptime_s: self.started.elapsed().as_secs(),
+                heartbeat_age_s: self.heartbeat_age().as_secs(),
                 config: self.config.clone(),
                 flows: named.values().sum(),
                 flow_entries: edge.flow_entries,
@@ -142,6 +156,6 @@ impl Daemon {
             flow_events: (totals.flow_events.iter())
                 .map(|(event, counter)| (event.label().to_owned(), counter.packets))
                 .collect(),
-        })
+        }
     }
 }

@@ -12,11 +12,12 @@ use tokio::{
     sync::mpsc,
 };
 
-use super::{Daemon, Inputs, log, state::StateFile};
+use super::{Daemon, Inputs, log, measures::Measures, state::StateFile};
 use crate::{
     control,
     dataplane::{Kernel, Lock, Started, Tables, check_host},
     engine::Engine,
+    metrics,
     model::{Edge, Model, Name},
     neighbour::Neighbours,
     probe::Scheduler,
@@ -42,6 +43,11 @@ impl Daemon {
         let (question_sender, questions) = mpsc::channel(64);
         let neighbours = Neighbours::start(&edge.interface, way_sender).await?;
         let (state, saved) = StateFile::open(&edge.state_dir)?;
+        let (scrape_sender, scrapes) = mpsc::channel(64);
+        let listener = match edge.metrics {
+            Some(address) => Some(metrics::listen(address).await?),
+            None => None,
+        };
         control::serve(&edge.control, question_sender)?;
         let mut attached = Kernel::start(edge, ring_key(&edge.ring_key))?;
         report(edge, &mut attached)?;
@@ -66,14 +72,19 @@ impl Daemon {
             written: Instant::now(),
             unsaved: false,
             turns: 0,
+            measures: Measures::default(),
             _object: attached.object,
             _lock: lock,
         };
         daemon.perform(effects);
+        if let Some(listener) = listener {
+            metrics::serve(listener, scrape_sender);
+        }
         let inputs = Inputs {
             samples,
             ways,
             questions,
+            scrapes,
             terminate,
             interrupt,
             hangup,

@@ -105,7 +105,7 @@ pub fn detach(pin_dir: &Path) -> Result<Detached, DetachError> {
 }
 
 /// The pinned link, if it holds a program on an interface.
-fn link(pins: &Pins) -> Option<OpenLink> {
+pub(super) fn link(pins: &Pins) -> Option<OpenLink> {
     let link = FdLink::from(PinnedLink::from_pin(pins.link()).ok()?);
     let id = link.info().ok()?.id();
     let open = interface::open_links().ok()?;

@@ -248,6 +248,11 @@ impl Kernel {
         named
     }
 
+    /// Number of buckets of the flow table.
+    pub(super) fn buckets(&self) -> u32 {
+        self.flows.len()
+    }
+
     /// Draws the secret of the flow table, once: then it stays.
     pub(super) fn draw_secret(&self) -> Result<(), KernelError> {
         let mut control = self.control.load(0);

@@ -6,12 +6,14 @@
 mod attach;
 mod change;
 mod clients;
+mod clock;
 mod detach;
 mod diff;
 mod host;
 mod interface;
 mod kernel;
 mod lock;
+mod look;
 mod mapped;
 pub mod object;
 mod pins;
@@ -22,12 +24,14 @@ mod tables;
 pub use self::{
     attach::{AttachError, Attachment},
     change::Change,
+    clock::monotonic,
     detach::{DetachError, Detached, detach},
     diff::{DoesNotFit, Plan, collect, diff, row_length},
     host::{HostError, check_host},
     interface::Mode,
     kernel::{Kernel, KernelError, Totals},
     lock::{Lock, LockError},
+    look::{Left, LookError, look},
     pins::PinsError,
     start::{StartError, Started},
     tables::{Capacity, Tables},

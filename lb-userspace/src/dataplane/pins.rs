@@ -148,7 +148,8 @@ impl Pins {
         MapData::from_pin(self.maps().join(name))
     }
 
-    fn check_abi(&self) -> Result<(), PinsError> {
+    /// Whether the maps are of this version.
+    pub(super) fn check_abi(&self) -> Result<(), PinsError> {
         let map = "CONTROL";
         if !self.maps().join(map).exists() {
             return Ok(());

@@ -35,6 +35,8 @@ pub struct ServiceView {
     pub group: Name,
     /// Whether the kernel's tables have it, which the daemon fills in.
     pub published: bool,
+    /// Packets addressed to it, which the daemon fills in.
+    pub packets: Option<u64>,
 }
 
 /// A group.
@@ -99,6 +101,7 @@ impl Engine {
             port: service.port,
             group: service.group.clone(),
             published: false,
+            packets: None,
         });
         let groups = self
             .model

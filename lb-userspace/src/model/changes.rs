@@ -60,6 +60,7 @@ pub fn needs_restart(old: &Model, new: &Model) -> Vec<&'static str> {
         ("pin_dir", a.pin_dir != b.pin_dir),
         ("state_dir", a.state_dir != b.state_dir),
         ("control", a.control != b.control),
+        ("metrics", a.metrics != b.metrics),
         ("flow_entries", a.flow_entries != b.flow_entries),
         ("ring_slots", a.ring_slots != b.ring_slots),
         ("insert_limit", a.insert_limit != b.insert_limit),

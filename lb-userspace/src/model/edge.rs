@@ -1,4 +1,5 @@
 use std::{
+    net::SocketAddr,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -36,6 +37,8 @@ pub struct Edge {
     pub state_dir: PathBuf,
     /// Path of the control socket.
     pub control: PathBuf,
+    /// Where metrics and the status page are served over HTTP, if they are.
+    pub metrics: Option<SocketAddr>,
     /// How long after the start a service whose group is still undecided is published anyway.
     pub startup_grace: Duration,
     /// Entries of the flow table; a power of two, at least 64.
@@ -50,9 +53,11 @@ impl Edge {
     /// Where the pins of edge `name` stand, unless `pin_dir` says otherwise. A BPF file system takes
     /// no dots in names.
     pub fn default_pin_dir(name: &str) -> PathBuf {
-        Path::new("/sys/fs/bpf/waggle").join(name.replace('.', "_"))
+        Path::new(Self::PIN_ROOT).join(name.replace('.', "_"))
     }
 
+    /// Where an edge's pins stand, in a directory of its name, unless `pin_dir` says otherwise.
+    pub const PIN_ROOT: &str = "/sys/fs/bpf/waggle";
     /// Where an edge's control socket stands, as NAME.sock, unless `control` says otherwise.
     pub const RUN_ROOT: &str = "/run/waggle";
     /// Where an edge's state stands, in a directory of its name, unless `state_dir` says otherwise.

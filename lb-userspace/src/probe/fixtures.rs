@@ -75,6 +75,7 @@ pub(super) fn model(groups: impl IntoIterator<Item = Group>) -> Model {
             pin_dir: PathBuf::new(),
             state_dir: PathBuf::new(),
             control: PathBuf::new(),
+            metrics: None,
             startup_grace: Duration::from_secs(10),
             flow_entries: 64,
             ring_slots: 0,

@@ -65,6 +65,7 @@ pub(crate) fn edge_in(dir: &Path) -> Edge {
         pin_dir: dir.join("bpf/waggle/fra-1"),
         state_dir: dir.join("state"),
         control: dir.join("control"),
+        metrics: None,
         startup_grace: Duration::from_secs(10),
         flow_entries: 1024,
         ring_slots: 4096,

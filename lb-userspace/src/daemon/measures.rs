@@ -1,0 +1,129 @@
+//! What the daemon counts of itself, and what it tells whoever asks for metrics.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+
+use lb_common::tick;
+
+use super::Daemon;
+use crate::{
+    dataplane::{Totals, monotonic},
+    metrics::{Applies, Endpoint, Ledger, ProbeResults, Snapshot},
+    model::Name,
+    probe::{Sample, StreamKey},
+};
+
+/// The whole flow table is read no more often than this.
+const FLOWS_AGE: Duration = Duration::from_secs(10);
+
+/// Counters of the daemon's own, and those under names that an operator gave.
+#[derive(Debug, Default)]
+pub(super) struct Measures {
+    pub(super) applies: Applies,
+    pub(super) state_file_errors: u64,
+    probes: BTreeMap<Endpoint, ProbeResults>,
+    /// The endpoints that are probed now.
+    probed: BTreeSet<Endpoint>,
+    services: Ledger<Name>,
+    targets: Ledger<(Name, Name)>,
+    /// Live flows of each target, and when they were counted.
+    flows: Option<(Instant, BTreeMap<u16, u64>)>,
+}
+
+impl Measures {
+    /// Says which streams run.
+    pub(super) fn probing<'a>(&mut self, streams: impl Iterator<Item = &'a StreamKey>) {
+        self.probed = streams.map(Endpoint::from).collect();
+    }
+
+    /// Counts results of probes.
+    pub(super) fn record(&mut self, samples: &[(StreamKey, Sample)]) {
+        for (key, sample) in samples {
+            self.probes.entry(key.into()).or_default().record(sample);
+        }
+    }
+
+    fn probes(&self) -> BTreeMap<Endpoint, ProbeResults> {
+        let results = |it| self.probes.get(it).cloned().unwrap_or_default();
+        let probed = self.probed.iter();
+        probed.map(|it| (it.clone(), results(it))).collect()
+    }
+}
+
+impl Daemon {
+    /// Everything for metrics and the status page.
+    pub(super) fn snapshot(&mut self) -> anyhow::Result<Snapshot> {
+        let totals = self.kernel.counters(&self.tables)?;
+        let named = self.live_flows();
+        let status = self.status(&totals, &named);
+        let Totals {
+            verdicts,
+            flow_events,
+            services,
+            targets,
+        } = totals;
+        let model = self.engine.model();
+        let ledger = &mut self.measures.services;
+        let services = model.services.values().filter_map(|service| {
+            let counter = services.get(&service.key())?;
+            let name = service.name.clone();
+            Some((name.clone(), ledger.total(name, *counter)))
+        });
+        let services = services.collect();
+        let ledger = &mut self.measures.targets;
+        let members = status.view.groups.iter();
+        let members = members.flat_map(|it| it.members.iter().map(|member| (&it.name, member)));
+        let targets = members.filter_map(|(group, member)| {
+            let counter = targets.get(&member.target?)?;
+            let name = (group.clone(), member.backend.clone());
+            Some((name.clone(), ledger.total(name, *counter)))
+        });
+        let targets = targets.collect();
+        let now = unix_time();
+        Ok(Snapshot {
+            status,
+            started: now - self.started.elapsed().as_secs_f64(),
+            heartbeat: now - self.heartbeat_age().as_secs_f64(),
+            applies: self.measures.applies,
+            state_file_errors: self.measures.state_file_errors,
+            verdicts,
+            flow_events,
+            services,
+            targets,
+            probes: self.measures.probes(),
+        })
+    }
+
+    /// Since the last turn.
+    pub(super) fn heartbeat_age(&self) -> Duration {
+        Duration::from_nanos(monotonic().saturating_sub(self.kernel.last_heartbeat()))
+    }
+
+    /// The live flows of each target, counted a moment ago.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the daemon is where the clock is read"
+    )]
+    fn live_flows(&mut self) -> BTreeMap<u16, u64> {
+        let now = Instant::now();
+        match &self.measures.flows {
+            Some((counted, flows)) if now.duration_since(*counted) < FLOWS_AGE => flows.clone(),
+            _ => {
+                let flows = self.kernel.named(tick(monotonic()));
+                self.measures.flows = Some((now, flows.clone()));
+                flows
+            }
+        }
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the daemon is where the clock is read"
+)]
+fn unix_time() -> f64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(0.0, |now| now.as_secs_f64())
+}

@@ -1,0 +1,57 @@
+use std::path::Path;
+
+use lb_common::WAYS;
+
+use super::{
+    Kernel, KernelError, detach,
+    interface::{self, Mode},
+    pins::{Pins, PinsError},
+};
+
+/// What a daemon has pinned, be it that it runs or not.
+pub struct Left {
+    /// The maps.
+    pub kernel: Kernel,
+    /// Where the program is attached and how, if it is.
+    pub attached: Option<(String, Mode)>,
+}
+
+/// Why pins can not be looked at.
+#[derive(Debug, thiserror::Error)]
+pub enum LookError {
+    /// The maps can not be read.
+    #[error(transparent)]
+    Kernel(#[from] KernelError),
+    /// They are not of this version, or in no place for pins.
+    #[error(transparent)]
+    Pins(#[from] PinsError),
+}
+
+/// Opens the maps that are pinned in `pin_dir`, to read them; none if nothing is pinned there.
+/// Program and link are left alone.
+///
+/// # Errors
+///
+/// The maps are of another version, or this process may not open them.
+pub fn look(pin_dir: &Path) -> Result<Option<Left>, LookError> {
+    let pins = Pins::new(pin_dir);
+    if !pins.maps().exists() {
+        return Ok(None);
+    }
+    pins.check_place()?;
+    pins.check_abi()?;
+    let kernel = Kernel::open(pin_dir)?;
+    let attached = detach::link(&pins).and_then(|link| {
+        let there = interface::attached(link.interface).ok().flatten()?;
+        let ours = there.program == link.program;
+        ours.then(|| (interface::name(link.interface), there.mode))
+    });
+    Ok(Some(Left { kernel, attached }))
+}
+
+impl Kernel {
+    /// Entries that the flow table has place for.
+    pub fn flow_entries(&self) -> u32 {
+        self.buckets() * WAYS as u32
+    }
+}

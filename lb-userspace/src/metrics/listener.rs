@@ -1,0 +1,165 @@
+//! Serves metrics and the status page over HTTP.
+
+use std::{convert::Infallible, io, net::SocketAddr, sync::Arc, time::Duration};
+
+use http_body_util::Full;
+use hyper::{
+    Method, Request, Response, StatusCode,
+    body::{Bytes, Incoming},
+    header::{ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS},
+    server::conn::http1,
+    service::service_fn,
+};
+use hyper_util::rt::TokioIo;
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::{Semaphore, mpsc, oneshot},
+    task::spawn_blocking,
+    time::{sleep, timeout},
+};
+
+use super::{Snapshot, exposition, page};
+
+/// A client has this long, from its connection to the last byte that it takes.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Clients served at a time; more of them wait.
+const CLIENTS: usize = 32;
+
+/// Largest head of a request.
+const MAX_HEAD: usize = 16 * 1024;
+
+/// The place for an answer: what the daemon knows, or why it can not say.
+pub type Scrape = oneshot::Sender<Result<Snapshot, String>>;
+
+/// Why nothing listens.
+#[derive(Debug, thiserror::Error)]
+#[error("edge.metrics {address}: {reason}")]
+pub struct ListenError {
+    address: SocketAddr,
+    reason: String,
+}
+
+/// Listens at `address`.
+///
+/// # Errors
+///
+/// The port is in use, the address is not of this host, or the kernel refuses it otherwise.
+pub async fn listen(address: SocketAddr) -> Result<TcpListener, ListenError> {
+    TcpListener::bind(address).await.map_err(|error| {
+        let reason = match error.kind() {
+            io::ErrorKind::AddrInUse => format!(
+                "the port is in use; end what listens there (`ss -ltnp sport = :{}`), or set another",
+                address.port()
+            ),
+            io::ErrorKind::AddrNotAvailable => {
+                "this host does not have the address; use one of its own (`ip address`)".to_owned()
+            }
+            _ => format!("{error}; set another"),
+        };
+        ListenError { address, reason }
+    })
+}
+
+/// Answers clients of `listener` with what the daemon says to each of `scrapes`. One request per
+/// connection.
+pub fn serve(listener: TcpListener, scrapes: mpsc::Sender<Scrape>) {
+    tokio::spawn(async move {
+        let places = Arc::new(Semaphore::new(CLIENTS));
+        loop {
+            let Ok(place) = Arc::clone(&places).acquire_owned().await else {
+                return;
+            };
+            match listener.accept().await {
+                Ok((stream, _)) => {
+                    let scrapes = scrapes.clone();
+                    tokio::spawn(async move {
+                        if timeout(PATIENCE, attend(stream, scrapes)).await.is_err() {
+                            tracing::debug!("A client of the metrics was too slow.");
+                        }
+                        drop(place);
+                    });
+                }
+                // Out of file descriptors: wait for some client to end.
+                Err(error) => {
+                    tracing::warn!(%error, "A client of the metrics could not be accepted.");
+                    sleep(Duration::from_millis(100)).await;
+                }
+            }
+        }
+    });
+}
+
+async fn attend(stream: TcpStream, scrapes: mpsc::Sender<Scrape>) {
+    let answer = |request: Request<Incoming>| {
+        let scrapes = scrapes.clone();
+        async move {
+            Ok::<_, Infallible>(answer(request.method(), request.uri().path(), &scrapes).await)
+        }
+    };
+    let served = http1::Builder::new()
+        .keep_alive(false)
+        .max_buf_size(MAX_HEAD)
+        .serve_connection(TokioIo::new(stream), service_fn(answer))
+        .await;
+    if let Err(error) = served {
+        tracing::debug!(%error, "A client of the metrics was sent away.");
+    }
+}
+
+type Answer = Response<Full<Bytes>>;
+
+async fn answer(method: &Method, path: &str, scrapes: &mpsc::Sender<Scrape>) -> Answer {
+    let (render, kind): (fn(&Snapshot) -> String, _) = match path {
+        "/" => (page, "text/html; charset=utf-8"),
+        "/metrics" => (exposition, "text/plain; version=0.0.4; charset=utf-8"),
+        _ => return plain(StatusCode::NOT_FOUND, "there is / and /metrics"),
+    };
+    // The server itself leaves the body away from what answers a HEAD.
+    if ![Method::GET, Method::HEAD].contains(method) {
+        let mut refusal = plain(StatusCode::METHOD_NOT_ALLOWED, "use GET or HEAD");
+        refusal
+            .headers_mut()
+            .insert(ALLOW, hyper::header::HeaderValue::from_static("GET, HEAD"));
+        return refusal;
+    }
+    match snapshot(scrapes).await {
+        // Beside the probes, whose latency it would be in.
+        Ok(snapshot) => match spawn_blocking(move || render(&snapshot)).await {
+            Ok(text) => response(StatusCode::OK, kind, text),
+            Err(error) => plain(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
+        },
+        Err(why) => plain(StatusCode::SERVICE_UNAVAILABLE, &why),
+    }
+}
+
+async fn snapshot(scrapes: &mpsc::Sender<Scrape>) -> Result<Snapshot, String> {
+    let (scrape, taken) = oneshot::channel();
+    // When nobody takes it, the answer's sender is gone too.
+    let _daemon_is_ending = scrapes.send(scrape).await;
+    taken
+        .await
+        .unwrap_or_else(|_| Err("the daemon is ending".to_owned()))
+}
+
+fn plain(status: StatusCode, text: &str) -> Answer {
+    response(status, "text/plain; charset=utf-8", format!("{text}\n"))
+}
+
+fn response(status: StatusCode, kind: &'static str, text: String) -> Answer {
+    let mut response = Response::new(Full::from(text));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    for (name, value) in [
+        (CONTENT_TYPE, kind),
+        (CACHE_CONTROL, "no-store"),
+        (
+            CONTENT_SECURITY_POLICY,
+            "default-src 'none'; style-src 'unsafe-inline'",
+        ),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    ] {
+        headers.insert(name, hyper::header::HeaderValue::from_static(value));
+    }
+    response
+}
