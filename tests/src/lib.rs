@@ -6,3 +6,4 @@
 
 pub mod datapath;
 pub mod lab;
+pub mod statistics;

@@ -17,7 +17,7 @@ use clap::Parser;
 #[derive(Parser)]
 #[command(bin_name = "cargo xtask", about = "Tasks of the project Waggle")]
 enum Task {
-    /// Run the benchmark of the datapath (root)
+    /// Run the benchmark of the datapath, or that of whole connections (root)
     Bench(bench::Args),
     /// Build the workspace, the XDP program included
     Build(build::Args),

@@ -3,6 +3,7 @@
 
 mod backend;
 mod changes;
+mod clients;
 mod edge;
 mod group;
 mod health;
@@ -15,8 +16,9 @@ mod trust;
 use std::collections::BTreeMap;
 
 pub use self::{
-    backend::{Backend, Forward, Identity, Mac},
+    backend::{Backend, Destination, Forward, Identity, Mac},
     changes::{changes, needs_restart},
+    clients::{Clients, Prefix},
     edge::{Edge, XdpMode},
     group::{AllDown, Group, Member, Priority, Stage, Weight},
     health::{Admin, Health, MemberState},
@@ -25,7 +27,7 @@ pub use self::{
         HealthRule, HttpProbe, HttpsProbe, InvalidRule, Method, Probe, ProbeKind, Smoothing,
         StatusRange,
     },
-    service::{NoSuchService, Service},
+    service::{NoSuchService, Route, Rule, Service},
     share::Share,
     trust::{Authorities, Trust},
 };

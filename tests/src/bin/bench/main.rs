@@ -17,7 +17,6 @@ mod columns;
 mod measure;
 mod report;
 mod rig;
-mod statistics;
 
 use clap::{Parser, ValueEnum};
 

@@ -2,12 +2,12 @@
 
 use std::fmt;
 
+use lb_tests::statistics::{Estimate, median};
 use serde_json::{Value, json};
 
 use crate::{
     measure::{Measured, Round},
     rig::{FLOW_ENTRIES, REFERENCE_ENTRIES},
-    statistics::{Estimate, median},
 };
 
 /// What was measured, summed up.

@@ -20,7 +20,7 @@ use lb_tests::datapath::{
 use nix::time::{ClockId, clock_gettime};
 
 /// Generator, floor and reference.
-static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/bench-xdp"));
+static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/tests-xdp"));
 
 /// Entries of the product's flow table: four times the largest number of flows.
 pub(crate) const FLOW_ENTRIES: u32 = 1 << 22;

@@ -5,16 +5,19 @@ const RESAMPLES: usize = 2000;
 
 /// A median with its 95 % bootstrap interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Estimate {
-    pub(crate) median: f64,
-    pub(crate) low: f64,
-    pub(crate) high: f64,
+pub struct Estimate {
+    /// In the unit of the values.
+    pub median: f64,
+    /// Where the interval begins.
+    pub low: f64,
+    /// Where it ends.
+    pub high: f64,
 }
 
 impl Estimate {
     /// Of at least one value (percentile bootstrap: Efron and Tibshirani, "An Introduction to the
     /// Bootstrap", 1993, chapter 13). Equal values give equal intervals.
-    pub(crate) fn of(values: &[f64]) -> Self {
+    pub fn of(values: &[f64]) -> Self {
         let mut random = 0;
         let mut medians: Vec<f64> = (0..RESAMPLES)
             .map(|_| {
@@ -34,7 +37,7 @@ impl Estimate {
 }
 
 /// The median of at least one value.
-pub(crate) fn median(mut values: Vec<f64>) -> f64 {
+pub fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
     if values.len() % 2 == 1 {
