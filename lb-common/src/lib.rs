@@ -1,7 +1,7 @@
 //! Every type that crosses the border between Waggle's daemon and its packet program.
 //!
-//! Addresses and ports stand in network order as byte arrays (IPv4 as IPv4-mapped IPv6), so there
-//! is no question of endianness; enumerations cross as transparent integers, so every bit pattern
+//! Addresses and ports stand in network order (IPv4 as IPv4-mapped IPv6), so there is no question
+//! of endianness; enumerations cross as transparent integers, so every bit pattern
 //! is a value. Each file ends with `abi! { Type = size align n }`, which proves size, alignment and
 //! the absence of padding when the crate is compiled.
 #![no_std]
@@ -12,6 +12,7 @@ mod client;
 mod control;
 mod flow;
 mod hash;
+mod proof;
 mod ring;
 mod service;
 mod target;
@@ -24,10 +25,11 @@ pub use self::{
     control::{Control, HEARTBEAT_OFFSET},
     flow::{Bucket, Entry, FlowState, IDLE_TICKS, IdleTicks, TICK_SHIFT, WAYS, tick},
     hash::{FLOW_PASSES, HashKey, HashWords},
+    proof::Proof,
     ring::{CHUNK, Chunk, Descriptor},
     service::{Port, Protocol, Row, Service, ServiceGroup, ServiceKey},
-    target::{ForwardMode, Outer, Target, TargetState},
-    tuple::Tuple,
+    target::{ForwardMode, Mac, Outer, Target, TargetState, Way},
+    tuple::{Ports, Tuple},
     verdict::{Counter, FLOW_EVENTS, FlowEvent, VERDICTS, Verdict},
 };
 

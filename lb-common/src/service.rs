@@ -54,7 +54,6 @@ impl fmt::Display for Protocol {
     Ord,
     PartialEq,
     PartialOrd,
-    Unaligned,
 )]
 #[repr(C)]
 pub struct ServiceKey {
@@ -194,7 +193,7 @@ pub struct ServiceGroup {
 
 abi! {
     Protocol = 1 align 1,
-    ServiceKey = 20 align 1,
+    ServiceKey = 20 align 4,
     Service = 32 align 8,
     Row = 8 align 8,
     Port = 8 align 8,

@@ -59,6 +59,12 @@ impl Outer {
         Self([u32::from_ne_bytes(source), sum, 0, 0])
     }
 
+    /// The words as they stand in memory.
+    #[inline(always)]
+    pub const fn of_words(words: [u32; 4]) -> Self {
+        Self(words)
+    }
+
     /// From an IPv6 address of this edge.
     pub fn v6(source: [u8; 16]) -> Self {
         Self(zerocopy::transmute!(source))
@@ -136,6 +142,106 @@ pub struct Target {
     pub outer: Outer,
 }
 
+/// A MAC address as a number: its bytes in the order in which they stand in memory, little-endian.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Mac(u64);
+
+impl Mac {
+    const MASK: u64 = (1 << 48) - 1;
+
+    /// The address whose first four and last two bytes stand in memory as these words.
+    #[inline(always)]
+    pub const fn of_words(first: u32, last: u16) -> Self {
+        Self((u16::from_le(last) as u64) << 32 | u32::from_le(first) as u64)
+    }
+
+    /// The first four and the last two bytes, as they stand in memory.
+    #[inline(always)]
+    pub const fn words(self) -> (u32, u16) {
+        ((self.0 as u32).to_le(), ((self.0 >> 32) as u16).to_le())
+    }
+
+    /// Whether it is known: all zero stands for none.
+    #[inline(always)]
+    pub const fn is_known(self) -> bool {
+        self.0 != 0
+    }
+}
+
+/// The first half of a [`Target`] as the packet program reads it: in whole words, of which each part
+/// is cut out where it is needed.
+#[derive(Clone, Copy, Debug)]
+pub struct Way([u64; 4]);
+
+impl Way {
+    /// The words as they stand in memory.
+    #[inline(always)]
+    pub const fn of_words(words: [u64; 4]) -> Self {
+        let [a, b, c, d] = words;
+        Self([
+            u64::from_le(a),
+            u64::from_le(b),
+            u64::from_le(c),
+            u64::from_le(d),
+        ])
+    }
+
+    /// [`Target::next_hop`].
+    #[inline(always)]
+    pub const fn next_hop(&self) -> Mac {
+        Mac(self.0[0] & Mac::MASK)
+    }
+
+    /// [`Target::mtu`].
+    #[inline(always)]
+    pub const fn mtu(&self) -> u16 {
+        u16::from_le((self.0[0] >> 48) as u16)
+    }
+
+    /// [`Target::source`].
+    #[inline(always)]
+    pub const fn source(&self) -> Mac {
+        Mac(self.0[1] & Mac::MASK)
+    }
+
+    /// [`Target::state`].
+    #[inline(always)]
+    pub const fn state(&self) -> TargetState {
+        TargetState((self.0[1] >> 48) as u8)
+    }
+
+    /// [`Target::forward`].
+    #[inline(always)]
+    pub const fn forward(&self) -> ForwardMode {
+        ForwardMode((self.0[1] >> 56) as u8)
+    }
+
+    /// [`Target::group`].
+    #[inline(always)]
+    pub const fn group(&self) -> u32 {
+        u32::from_le(self.0[2] as u32)
+    }
+
+    /// [`Target::epoch`].
+    #[inline(always)]
+    pub const fn epoch(&self) -> u32 {
+        u32::from_le((self.0[2] >> 32) as u32)
+    }
+
+    /// Whether the id is in use: a target's identity is never 0.
+    #[inline(always)]
+    pub const fn is_used(&self) -> bool {
+        self.0[3] != 0
+    }
+}
+
+impl From<&Target> for Way {
+    fn from(target: &Target) -> Self {
+        let [a, b, c, d, ..]: [u64; 8] = zerocopy::transmute!(*target);
+        Self::of_words([a, b, c, d])
+    }
+}
+
 impl Target {
     /// What stands in a free element.
     pub const FREE: Self = Self {
@@ -157,4 +263,43 @@ abi! {
     TargetState = 1 align 1,
     Outer = 16 align 4,
     Target = 64 align 8,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_way_has_every_part_of_its_target() {
+        let target = Target {
+            next_hop: [1, 2, 3, 4, 5, 6],
+            mtu: 0x1234,
+            source: [7, 8, 9, 10, 11, 12],
+            state: TargetState(0x56),
+            forward: ForwardMode(0x78),
+            group: 0x9abc_def0,
+            epoch: 0x1357_9bdf,
+            identity: 1 << 63,
+            ..Target::FREE
+        };
+        let mac = |[a, b, c, d, e, f]: [u8; 6]| {
+            Mac::of_words(u32::from_ne_bytes([a, b, c, d]), u16::from_ne_bytes([e, f]))
+        };
+        let way = Way::from(&target);
+        assert_eq!(way.next_hop(), mac(target.next_hop));
+        assert_eq!(way.mtu(), target.mtu);
+        assert_eq!(way.source(), mac(target.source));
+        assert_eq!(way.state(), target.state);
+        assert_eq!(way.forward(), target.forward);
+        assert_eq!(way.group(), target.group);
+        assert_eq!(way.epoch(), target.epoch);
+        assert!(way.is_used());
+        assert!(!Way::from(&Target::FREE).is_used());
+        assert!(!Way::from(&Target::FREE).source().is_known());
+        let (first, last) = way.source().words();
+        assert_eq!(
+            (first.to_ne_bytes(), last.to_ne_bytes()),
+            ([7, 8, 9, 10], [11, 12])
+        );
+    }
 }

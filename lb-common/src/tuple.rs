@@ -12,26 +12,54 @@ pub struct Tuple {
     pub client: Address,
     /// The service.
     pub service: Address,
-    /// The client's port, network order.
-    pub client_port: [u8; 2],
-    /// The service's port, network order.
-    pub service_port: [u8; 2],
+    /// The ports of both.
+    pub ports: Ports,
     /// TCP or UDP.
     pub protocol: Protocol,
+}
+
+/// The first four bytes of a TCP or UDP header from a client to a service.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Ports(u32);
+
+impl Ports {
+    /// The ports of a client and of a service.
+    pub const fn new(client: u16, service: u16) -> Self {
+        let [a, b] = client.to_be_bytes();
+        let [c, d] = service.to_be_bytes();
+        Self(u32::from_ne_bytes([a, b, c, d]))
+    }
+
+    /// The ports whose four bytes stand in memory as this word.
+    #[inline(always)]
+    pub const fn of_word(word: u32) -> Self {
+        Self(word)
+    }
+
+    /// The client's port.
+    #[inline(always)]
+    pub const fn client(self) -> u16 {
+        (u32::from_be(self.0) >> 16) as u16
+    }
+
+    /// The service's port.
+    #[inline(always)]
+    pub const fn service(self) -> u16 {
+        u32::from_be(self.0) as u16
+    }
 }
 
 impl Tuple {
     /// Keyed hash of the whole tuple; see [`HashKey`] for its bound.
     ///
     /// IPv4 and IPv6 tuples use coefficients of their own, so an IPv4 tuple costs four
-    /// multiplications.
+    /// multiplications. The words are taken as they stand in memory, so hosts of the other byte order
+    /// would hash otherwise; the program is built for little-endian ones alone.
     #[inline(always)]
     pub fn hash(&self, key: &HashKey) -> u32 {
         let [s0, s1, s2, s3] = self.service.words();
         let [c0, c1, c2, c3] = self.client.words();
-        let [a, b] = self.client_port;
-        let [c, d] = self.service_port;
-        let ports = u32::from_be_bytes([a, b, c, d]);
+        let ports = self.ports.0;
         let protocol = self.protocol.0 as u32;
         if self.client.is_v4() && self.service.is_v4() {
             key.v4(&[c3, s3, ports, protocol])

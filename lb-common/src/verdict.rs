@@ -44,6 +44,8 @@ names! {
         NoNextHop = "no_next_hop",
         /// Dropped: the tables name a target that does not exist, a fault of the daemon.
         NoTarget = "no_target",
+        /// Dropped: the driver left no room in front of the packet for an outer header.
+        NoHeadroom = "no_headroom",
         /// Dropped: its time to live ended here.
         TtlExpired = "ttl_expired",
         /// Dropped: a rule of the service says so for this client.
@@ -56,7 +58,7 @@ names! {
 names! {
     /// What became of a packet's look-up in the flow table.
     FlowEvent, FLOW_EVENTS, {
-        /// An entry was found and used.
+        /// An entry was found, and the packet sent by it.
         Hit = "hit",
         /// No live entry was found.
         Miss = "miss",

@@ -1,15 +1,15 @@
 //! What an entry of the flow table is worth: whether it holds, what it becomes, which one gives
 //! way.
 
-use lb_common::{Entry, FlowEvent, FlowState, IdleTicks, Protocol, Target, WAYS};
+use lb_common::{Entry, FlowEvent, FlowState, IdleTicks, Protocol, WAYS, Way};
 
 use crate::parse::{Flow, Signal};
 
 #[cfg(test)]
 mod tests;
 
-/// Whether a packet of `flow` may follow a live entry of its flow to `target`, whose group may
-/// serve the packet's service or not.
+/// Whether a packet of `flow` may follow a live entry of its flow to the target that `way` leads to,
+/// whose group may serve the packet's service or not.
 ///
 /// # Errors
 /// - [`FlowEvent::Foreign`]: it may not, so the entry is another flow's or the id went to another
@@ -17,22 +17,19 @@ mod tests;
 /// - [`FlowEvent::Left`]: the target was flushed, or takes no new flow and this packet opens one,
 ///   or is dead and UDP has no connection to lose.
 #[inline(always)]
-pub fn may_follow(
-    entry: Entry,
-    target: &Target,
-    flow: &Flow,
-    serves: bool,
-) -> Result<(), FlowEvent> {
-    if target.identity == 0 || !serves {
+pub fn may_follow(entry: Entry, way: &Way, flow: &Flow, serves: bool) -> Result<(), FlowEvent> {
+    if !way.is_used() || !serves {
         return Err(FlowEvent::Foreign);
     }
-    let flushed = target.epoch != 0 && (entry.last_seen().wrapping_sub(target.epoch) as i32) < 0;
-    let refused = flow.signal == Signal::Open && !target.state.takes_new();
-    let moves = flow.tuple.protocol == Protocol::UDP && target.state.dead();
-    if flushed || refused || moves {
+    let epoch = way.epoch();
+    if epoch != 0 && (entry.last_seen().wrapping_sub(epoch) as i32) < 0 {
         return Err(FlowEvent::Left);
     }
-    Ok(())
+    match (flow.signal, flow.tuple.protocol) {
+        (Signal::Open, _) if !way.state().takes_new() => Err(FlowEvent::Left),
+        (_, Protocol::UDP) if way.state().dead() => Err(FlowEvent::Left),
+        _ => Ok(()),
+    }
 }
 
 /// The state of a flow without an entry after its first packet here.

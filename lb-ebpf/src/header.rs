@@ -1,6 +1,9 @@
 //! Headers as they stand on the wire.
 
-use network_types::{ip::Ipv4Hdr, tcp::TcpHdr};
+use lb_common::Mac;
+use network_types::ip::{Ipv4Hdr, Ipv6Hdr};
+
+use crate::word;
 
 /// A header that can be read and written in place, wherever it begins in a packet.
 ///
@@ -14,21 +17,108 @@ pub unsafe trait Header {}
 #[repr(C)]
 pub struct Ethernet {
     /// MAC address of the receiver.
-    pub destination: [u8; 6],
+    pub destination: Station,
     /// MAC address of the sender.
-    pub source: [u8; 6],
+    pub source: Station,
     /// What follows, network order.
     pub ether_type: [u8; 2],
 }
 
+/// A MAC address.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[repr(C)]
+pub struct Station {
+    first: [u8; 4],
+    last: [u8; 2],
+}
+
+/// The TCP header without options (RFC 9293, 3.1).
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Tcp {
+    /// Source and destination, network order.
+    pub ports: [u8; 4],
+    /// Sequence and acknowledgment number.
+    pub numbers: [u8; 8],
+    /// Length of the header in words of four bytes, in the high half.
+    pub data_offset: u8,
+    /// The flags, FIN in the lowest bit.
+    pub flags: u8,
+    /// Window, checksum and urgent pointer.
+    pub rest: [u8; 6],
+}
+
+/// The UDP header (RFC 768).
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Udp {
+    /// Source and destination, network order.
+    pub ports: [u8; 4],
+    /// Bytes of header and data, network order.
+    pub length: [u8; 2],
+    /// The checksum; 0 for none.
+    pub checksum: [u8; 2],
+}
+
+/// How every IPv6 extension header begins, the fragment header too (RFC 8200, 4).
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Extension {
+    /// Protocol number of what follows.
+    pub next: u8,
+    /// Its length, in a unit and with an offset that depend on what it is.
+    pub length: u8,
+    /// In a fragment header: offset and flags, network order.
+    pub fragment: [u8; 2],
+    /// Whatever the header says; each has eight bytes at least.
+    pub rest: [u8; 4],
+}
+
+/// An outer IPv4 header in words of four bytes (RFC 791).
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct OuterV4(pub [[u8; 4]; 5]);
+
+/// An outer IPv6 header in words of four bytes (RFC 8200).
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct OuterV6(pub [[u8; 4]; 10]);
+
 impl Ethernet {
     /// EtherType of IPv4.
     pub const IPV4: [u8; 2] = [0x08, 0x00];
+    /// EtherType of IPv6.
+    pub const IPV6: [u8; 2] = [0x86, 0xdd];
+}
 
-    /// Whether the frame is for many stations: multicast or broadcast.
+impl Station {
+    /// The address.
+    #[inline(always)]
+    pub fn mac(&self) -> Mac {
+        Mac::of_words(word::u32(&self.first), word::u16(&self.last))
+    }
+
+    /// Puts another address there.
+    #[inline(always)]
+    pub fn set(&mut self, mac: Mac) {
+        let (first, last) = mac.words();
+        word::put_u32(&mut self.first, first);
+        word::put_u16(&mut self.last, last);
+    }
+
+    /// Whether it stands for many stations: multicast or broadcast.
     #[inline(always)]
     pub fn is_multicast(&self) -> bool {
-        self.destination[0] & 1 != 0
+        self.first[0] & 1 != 0
+    }
+}
+
+impl From<[u8; 6]> for Station {
+    fn from([a, b, c, d, e, f]: [u8; 6]) -> Self {
+        Self {
+            first: [a, b, c, d],
+            last: [e, f],
+        }
     }
 }
 
@@ -40,4 +130,13 @@ macro_rules! headers {
     )+ };
 }
 
-headers! { Ethernet = 14, Ipv4Hdr = 20, TcpHdr = 20 }
+headers! {
+    Ethernet = 14,
+    Ipv4Hdr = 20,
+    Ipv6Hdr = 40,
+    Extension = 8,
+    Tcp = 20,
+    Udp = 8,
+    OuterV4 = 20,
+    OuterV6 = 40,
+}

@@ -1,6 +1,7 @@
 //! Packet code that runs in the kernel and, for tests, on the host: it touches nothing but the
 //! bytes and values that it is given.
 #![no_std]
+#![cfg_attr(target_arch = "bpf", feature(asm_experimental_arch))]
 
 pub mod budget;
 pub mod cursor;
@@ -8,6 +9,7 @@ pub mod entry;
 pub mod forward;
 pub mod header;
 pub mod parse;
+pub mod word;
 
 #[cfg(test)]
 mod samples;

@@ -1,9 +1,13 @@
 //! From the bytes of a frame to the flow that it belongs to.
 
-use lb_common::{Address, Protocol, Tuple};
-use network_types::{ip::Ipv4Hdr, tcp::TcpHdr};
+use lb_common::{Address, Ports, Protocol, Tuple};
+use network_types::ip::{Ipv4Hdr, Ipv6Hdr};
 
-use crate::{cursor::Cursor, header::Ethernet};
+use crate::{
+    cursor::Cursor,
+    header::{Ethernet, Extension, Tcp, Udp},
+    word,
+};
 
 #[cfg(test)]
 mod tests;
@@ -16,10 +20,10 @@ pub struct Flow {
     /// What it does to its connection.
     pub signal: Signal,
     /// Bytes of the IP packet with its header, without the padding of a short frame.
-    pub ip_length: u16,
+    pub ip_length: u32,
 }
 
-/// What a TCP segment does to its connection (RFC 9293, 3.5 and 3.6).
+/// What a packet does to its connection (RFC 9293, 3.5 and 3.6).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Signal {
     /// SYN without ACK: it opens a new one.
@@ -28,89 +32,261 @@ pub enum Signal {
     Finish,
     /// RST: it is over.
     Reset,
-    /// None of these.
+    /// None of these; all of UDP.
     Data,
+}
+
+/// A version of IP.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Family {
+    /// IPv4.
+    V4,
+    /// IPv6.
+    V6,
+}
+
+/// A packet taken apart. What forwards it changes the headers in place.
+#[derive(Debug)]
+pub struct Packet<'p> {
+    /// The frame's header.
+    pub ethernet: &'p mut Ethernet,
+    /// The IP header.
+    pub ip: Ip<'p>,
+    /// What they say.
+    pub flow: Flow,
+}
+
+/// An IP header.
+#[derive(Debug)]
+pub enum Ip<'p> {
+    /// Of IPv4, without options.
+    V4(&'p mut Ipv4Hdr),
+    /// Of IPv6, without extension headers.
+    V6(&'p mut Ipv6Hdr),
 }
 
 /// Why a frame has no flow.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Skip {
-    /// A fragment of a TCP packet: only the first one of a packet has ports.
+    /// A fragment of what may be TCP or UDP: only the first one of a packet has ports.
     Fragment {
         /// Where it goes, possibly to a service.
         destination: Address,
     },
-    /// No whole TCP segment over IPv4 to one station. Nothing is said about what it is then.
+    /// No whole TCP segment or UDP datagram to one station. Nothing is said about what it is then.
     NotOurs,
 }
 
-/// The flow of an Ethernet frame. It writes nothing.
+/// Most IPv6 extension headers that are walked.
+const EXTENSIONS: usize = 8;
+
+/// Protocol numbers of IPv6 extension headers (RFC 8200, 4; RFC 4302).
+mod extension {
+    pub(super) const HOP_BY_HOP: u8 = 0;
+    pub(super) const ROUTING: u8 = 43;
+    pub(super) const FRAGMENT: u8 = 44;
+    pub(super) const AUTHENTICATION: u8 = 51;
+    pub(super) const DESTINATION: u8 = 60;
+}
+
+/// The version of IP in a frame to one station; `None` for all other frames.
+///
+/// TCP has one receiver (RFC 9293, MUST-57), and a datagram to many is for more than a backend. Were
+/// such a frame forwarded, each of several edges would send a copy.
 #[inline(always)]
-pub fn flow(cursor: &mut Cursor<'_>) -> Result<Flow, Skip> {
-    let ethernet = cursor.take::<Ethernet>().ok_or(Skip::NotOurs)?;
-    // TCP has one receiver (RFC 9293, MUST-57). Were such a frame forwarded, each of several edges
-    // would send a copy.
-    if ethernet.ether_type != Ethernet::IPV4 || ethernet.is_multicast() {
-        return Err(Skip::NotOurs);
+pub fn family(cursor: &mut Cursor<'_>) -> Option<Family> {
+    const V4: u16 = u16::from_ne_bytes(Ethernet::IPV4);
+    const V6: u16 = u16::from_ne_bytes(Ethernet::IPV6);
+    let ethernet: &mut Ethernet = cursor.take()?;
+    match word::u16(&ethernet.ether_type) {
+        _ if ethernet.destination.is_multicast() => None,
+        V4 => Some(Family::V4),
+        V6 => Some(Family::V6),
+        _ => None,
     }
-    ipv4(cursor)
+}
+
+/// The packet in a frame that holds one of this family. It writes nothing.
+#[inline(always)]
+pub fn packet<'p>(cursor: &mut Cursor<'p>, family: Family) -> Result<Packet<'p>, Skip> {
+    let ethernet = cursor.take().ok_or(Skip::NotOurs)?;
+    match family {
+        Family::V4 => ipv4(ethernet, cursor),
+        Family::V6 => ipv6(ethernet, cursor),
+    }
 }
 
 #[inline(always)]
-fn ipv4(cursor: &mut Cursor<'_>) -> Result<Flow, Skip> {
+fn ipv4<'p>(ethernet: &'p mut Ethernet, cursor: &mut Cursor<'p>) -> Result<Packet<'p>, Skip> {
+    /// Version 4 and a header without options.
+    const PLAIN: u8 = 0x45;
     let available = cursor.remaining();
-    let ip = cursor.take::<Ipv4Hdr>().ok_or(Skip::NotOurs)?;
-    let ip_length = u16::from_be_bytes(ip.tot_len);
-    let payload = (ip_length as usize).checked_sub(ip.ihl() as usize);
-    let options = ip.ihl().checked_sub(Ipv4Hdr::LEN as u8);
-    let (Some(payload), Some(options)) = (payload, options) else {
-        return Err(Skip::NotOurs);
-    };
-    if ip.version() != 4 || ip_length as usize > available || ip.proto != Protocol::TCP.0 {
+    let ip: &mut Ipv4Hdr = cursor.take().ok_or(Skip::NotOurs)?;
+    let ip_length = usize::from(u16::from_be(word::u16(&ip.tot_len)));
+    let options = usize::from(ip.vihl.wrapping_sub(PLAIN)) * 4;
+    // Any other version, or a header that is too short, makes a number behind all options.
+    if options > 40 || ip_length > available {
         return Err(Skip::NotOurs);
     }
-    let service = Address::v4(ip.dst_addr);
-    if is_fragment(ip) {
+    let protocol = Protocol(ip.proto);
+    let service = Address::of_v4_word(word::u32(&ip.dst_addr));
+    if word::u16(&ip.frags) & MORE_OR_OFFSET != 0 && is_served(protocol) {
         return Err(Skip::Fragment {
             destination: service,
         });
     }
-    cursor.skip(options.into()).ok_or(Skip::NotOurs)?;
-    let tcp = tcp(cursor, payload).ok_or(Skip::NotOurs)?;
-    Ok(Flow {
-        tuple: Tuple {
-            client: Address::v4(ip.src_addr),
-            service,
-            client_port: tcp.source,
-            service_port: tcp.dest,
-            protocol: Protocol::TCP,
+    let payload = ip_length.checked_sub(Ipv4Hdr::LEN + options);
+    cursor.skip(options as u16).ok_or(Skip::NotOurs)?;
+    let (ports, signal) = payload
+        .and_then(|payload| transport(cursor, protocol, payload))
+        .ok_or(Skip::NotOurs)?;
+    let client = Address::of_v4_word(word::u32(&ip.src_addr));
+    Ok(Packet {
+        ethernet,
+        ip: Ip::V4(ip),
+        flow: Flow {
+            tuple: Tuple {
+                client,
+                service,
+                ports,
+                protocol,
+            },
+            signal,
+            ip_length: ip_length as u32,
         },
-        signal: signal(tcp),
-        ip_length,
     })
 }
 
-/// More fragments follow, or this one is not the first.
-#[inline(always)]
-fn is_fragment(ip: &Ipv4Hdr) -> bool {
-    u16::from_be_bytes(ip.frags) & 0x3fff != 0
-}
-
-/// The TCP header of a segment of `length` bytes, if it is whole.
-#[inline(always)]
-fn tcp<'p>(cursor: &mut Cursor<'p>, length: usize) -> Option<&'p TcpHdr> {
-    let tcp: &TcpHdr = cursor.take()?;
-    let header = tcp.doff() as usize * 4;
-    (TcpHdr::LEN..=length).contains(&header).then_some(tcp)
-}
+/// In IPv4's word of flags and fragment offset: more fragments follow, or this is not the first.
+const MORE_OR_OFFSET: u16 = 0x3fff_u16.to_be();
 
 #[inline(always)]
-fn signal(tcp: &TcpHdr) -> Signal {
-    if tcp.rst() != 0 {
+fn ipv6<'p>(ethernet: &'p mut Ethernet, cursor: &mut Cursor<'p>) -> Result<Packet<'p>, Skip> {
+    let ip: &mut Ipv6Hdr = cursor.take().ok_or(Skip::NotOurs)?;
+    let payload = usize::from(u16::from_be(word::u16(&ip.payload_len)));
+    if ip.vcf[0] >> 4 != 6 || payload > cursor.remaining() {
+        return Err(Skip::NotOurs);
+    }
+    let service = Address::of_words(word::quads(&ip.dst_addr));
+    let before = cursor.remaining();
+    let protocol = extensions(cursor, ip.next_hdr, service)?;
+    let (ports, signal) = payload
+        .checked_sub(before - cursor.remaining())
+        .and_then(|left| transport(cursor, protocol, left))
+        .ok_or(Skip::NotOurs)?;
+    let client = Address::of_words(word::quads(&ip.src_addr));
+    Ok(Packet {
+        ethernet,
+        ip: Ip::V6(ip),
+        flow: Flow {
+            tuple: Tuple {
+                client,
+                service,
+                ports,
+                protocol,
+            },
+            signal,
+            ip_length: (Ipv6Hdr::LEN + payload) as u32,
+        },
+    })
+}
+
+/// Goes over the extension headers, of which the first is of type `next`, to what they stand before.
+///
+/// A fragment that is a whole packet (RFC 6946) is one.
+#[inline(always)]
+fn extensions(cursor: &mut Cursor<'_>, next: u8, destination: Address) -> Result<Protocol, Skip> {
+    let mut next = next;
+    for _ in 0..EXTENSIONS {
+        if !is_extension(next) {
+            break;
+        }
+        let header: &mut Extension = cursor.take().ok_or(Skip::NotOurs)?;
+        let more = match next {
+            extension::FRAGMENT if word::u16(&header.fragment) & PART == 0 => 0,
+            extension::FRAGMENT
+                if is_served(Protocol(header.next)) || is_extension(header.next) =>
+            {
+                return Err(Skip::Fragment { destination });
+            }
+            extension::FRAGMENT => return Err(Skip::NotOurs),
+            // Its length counts words of four bytes, without two of them.
+            extension::AUTHENTICATION => u16::from(header.length) * 4,
+            // Others count eight bytes each, without the first.
+            _ => u16::from(header.length) * 8,
+        };
+        next = header.next;
+        cursor.skip(more).ok_or(Skip::NotOurs)?;
+    }
+    Ok(Protocol(next))
+}
+
+/// In the word of a fragment header: a fragment offset, or more fragments follow.
+const PART: u16 = 0xfff9_u16.to_be();
+
+#[inline(always)]
+fn is_extension(protocol: u8) -> bool {
+    matches!(
+        protocol,
+        extension::HOP_BY_HOP
+            | extension::ROUTING
+            | extension::FRAGMENT
+            | extension::AUTHENTICATION
+            | extension::DESTINATION
+    )
+}
+
+/// Whether a service can have this protocol.
+#[inline(always)]
+fn is_served(protocol: Protocol) -> bool {
+    matches!(protocol, Protocol::TCP | Protocol::UDP)
+}
+
+/// What stands at the beginning of an IP packet's payload of `length` bytes, if it is whole.
+#[inline(always)]
+fn transport(
+    cursor: &mut Cursor<'_>,
+    protocol: Protocol,
+    length: usize,
+) -> Option<(Ports, Signal)> {
+    match protocol {
+        Protocol::TCP => tcp(cursor, length),
+        Protocol::UDP => udp(cursor, length),
+        _ => None,
+    }
+}
+
+#[inline(always)]
+fn tcp(cursor: &mut Cursor<'_>, length: usize) -> Option<(Ports, Signal)> {
+    let tcp: &mut Tcp = cursor.take()?;
+    let header = usize::from(tcp.data_offset >> 4) * 4;
+    if header < size_of::<Tcp>() || header > length {
+        return None;
+    }
+    Some((Ports::of_word(word::u32(&tcp.ports)), signal(tcp.flags)))
+}
+
+#[inline(always)]
+fn udp(cursor: &mut Cursor<'_>, length: usize) -> Option<(Ports, Signal)> {
+    let udp: &mut Udp = cursor.take()?;
+    let datagram = usize::from(u16::from_be(word::u16(&udp.length)));
+    if datagram < size_of::<Udp>() || datagram > length {
+        return None;
+    }
+    Some((Ports::of_word(word::u32(&udp.ports)), Signal::Data))
+}
+
+#[inline(always)]
+fn signal(flags: u8) -> Signal {
+    const FIN: u8 = 1;
+    const SYN: u8 = 2;
+    const RST: u8 = 4;
+    const ACK: u8 = 16;
+    if flags & RST != 0 {
         Signal::Reset
-    } else if tcp.fin() != 0 {
+    } else if flags & FIN != 0 {
         Signal::Finish
-    } else if tcp.syn() != 0 && tcp.ack() == 0 {
+    } else if flags & (SYN | ACK) == SYN {
         Signal::Open
     } else {
         Signal::Data

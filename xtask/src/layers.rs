@@ -62,11 +62,14 @@ const UNSAFE: &[&str] = &[
     "lb-ebpf/src/program/packet.rs",
     "lb-ebpf/src/program/settings.rs",
     "lb-ebpf/src/program/tables.rs",
+    "lb-ebpf/src/word.rs",
     "lb-userspace/src/dataplane/mapped.rs",
     "tests/ebpf/src/program/decapsulate.rs",
     "tests/ebpf/src/program/generator.rs",
     "tests/ebpf/src/program/mod.rs",
-    "tests/ebpf/src/program/reference.rs",
+    "tests/ebpf/src/program/reference/mod.rs",
+    "tests/ebpf/src/program/reference/v4.rs",
+    "tests/ebpf/src/program/reference/v6.rs",
     "tests/src/lab/pass.rs",
 ];
 

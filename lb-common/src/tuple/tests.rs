@@ -45,8 +45,7 @@ fn tuple(bytes: &Bytes, v4: bool) -> Tuple {
     Tuple {
         client: address(0),
         service: address(16),
-        client_port: [bytes[32], bytes[33]],
-        service_port: [bytes[34], bytes[35]],
+        ports: Ports(u32::from_ne_bytes(core::array::from_fn(|i| bytes[32 + i]))),
         protocol: Protocol(bytes[36]),
     }
 }
@@ -140,8 +139,7 @@ fn clients_and_ports_that_count_up_spread_evenly_under_every_key() {
     let tuple = |client: u32, port: u16| Tuple {
         client: Address::v4(client.to_be_bytes()),
         service: Address::v4([203, 0, 113, 10]),
-        client_port: port.to_be_bytes(),
-        service_port: [0, 80],
+        ports: Ports::new(port, 80),
         protocol: Protocol::TCP,
     };
     let mut random = Random(11);

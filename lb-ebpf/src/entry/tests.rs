@@ -1,4 +1,4 @@
-use lb_common::{Address, TargetState, Tuple};
+use lb_common::{Address, Ports, Target, TargetState, Tuple};
 
 use super::*;
 
@@ -16,8 +16,7 @@ fn flow(signal: Signal, protocol: Protocol) -> Flow {
         tuple: Tuple {
             client: Address::v4([192, 0, 2, 1]),
             service: Address::v4([203, 0, 113, 10]),
-            client_port: [4, 0],
-            service_port: [0, 80],
+            ports: Ports::new(1024, 80),
             protocol,
         },
         signal,
@@ -79,7 +78,7 @@ fn an_entry_of_another_group_or_of_a_free_id_is_foreign() {
         ..ours
     };
     for (target, serves) in [(ours, false), (free, true)] {
-        let followed = may_follow(entry, &target, &flow, serves);
+        let followed = may_follow(entry, &Way::from(&target), &flow, serves);
         assert_eq!(followed, Err(FlowEvent::Foreign));
     }
 }
@@ -101,7 +100,12 @@ fn only_packets_that_can_move_leave_a_target() {
         (Signal::Data, Protocol::UDP, takes_new, true),
         (Signal::Data, Protocol::UDP, dead, false),
     ] {
-        let followed = may_follow(entry, &target(state), &flow(signal, protocol), true);
+        let followed = may_follow(
+            entry,
+            &Way::from(&target(state)),
+            &flow(signal, protocol),
+            true,
+        );
         let expected = if stays { Ok(()) } else { Err(FlowEvent::Left) };
         assert_eq!(followed, expected, "{signal:?} {protocol} {state}");
     }
@@ -124,7 +128,7 @@ fn an_epoch_flushes_what_was_last_seen_before_it() {
             ..target(TargetState::TAKES_NEW)
         };
         let entry = entry(last_seen, FlowState::ESTABLISHED);
-        let followed = may_follow(entry, &target, &flow, true);
+        let followed = may_follow(entry, &Way::from(&target), &flow, true);
         assert_eq!(followed.is_ok(), stays, "epoch {epoch}, seen {last_seen}");
     }
 }

@@ -1,27 +1,45 @@
-//! A packet's time to live. It ends a loop of edges, as that of routers.
+//! A packet's time to live, or hop limit. It ends a loop of edges, as that of routers.
 
 use network_types::ip::Ipv4Hdr;
 
-/// Takes this hop off the time to live (RFC 1812, 5.3.1), with the checksum of the header; `None`
-/// if it ends here, and then nothing is changed.
-///
-/// The checksum is changed by what has changed (RFC 1624, equation 3), so a wrong one stays wrong.
+use crate::{parse::Ip, word};
+
+/// Takes this hop off the time to live (RFC 1812, 5.3.1; RFC 8200, 3); `None` if it ends here, and
+/// then nothing is changed.
 #[inline(always)]
-pub fn take(ip: &mut Ipv4Hdr) -> Option<()> {
-    if ip.ttl <= 1 {
-        return None;
+pub fn take(ip: Ip<'_>) -> Option<()> {
+    match ip {
+        Ip::V4(ip) if ip.ttl > 1 => take_v4(ip),
+        Ip::V6(ip) if ip.hop_limit > 1 => ip.hop_limit -= 1,
+        _ => return None,
     }
-    ip.ttl -= 1;
-    // The word of TTL and protocol is 0x0100 less than it was, whatever it was.
-    let (sum, carry) = (!u16::from_be_bytes(ip.check)).overflowing_add(!0x0100);
-    ip.check = (!(sum + u16::from(carry))).to_be_bytes();
     Some(())
 }
 
+/// The checksum is changed by what has changed (RFC 1624, equation 3), so a wrong one stays wrong.
+#[inline(always)]
+fn take_v4(ip: &mut Ipv4Hdr) {
+    /// How much less the word of time to live and protocol is, whatever it was.
+    const HOP: u16 = 0x0100_u16.to_be();
+    ip.ttl -= 1;
+    let (sum, carry) = (!word::u16(&ip.check)).overflowing_add(!HOP);
+    word::put_u16(&mut ip.check, !(sum + u16::from(carry)));
+}
+
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::cursor::Cursor;
+
+    /// The checksum of a header in which it is 0.
+    pub(in super::super) fn checksum(header: &[u8]) -> [u8; 2] {
+        let words = header.as_chunks().0.iter().copied();
+        let mut sum: u32 = words.map(u16::from_be_bytes).map(u32::from).sum();
+        while sum > 0xffff {
+            sum = (sum & 0xffff) + (sum >> 16);
+        }
+        (!(sum as u16)).to_be_bytes()
+    }
 
     /// A header with this identification and time to live, and its checksum.
     fn header(id: u16, ttl: u8) -> [u8; 20] {
@@ -31,20 +49,29 @@ mod tests {
         let mut header = [
             0x45, 0, 0, 40, high, low, 0x40, 0, ttl, 6, 0, 0, a, b, c, d, e, f, g, h,
         ];
-        let words = header.as_chunks().0.iter().copied();
-        let mut sum: u32 = words.map(u16::from_be_bytes).map(u32::from).sum();
-        while sum > 0xffff {
-            sum = (sum & 0xffff) + (sum >> 16);
-        }
-        header[10..12].copy_from_slice(&(!(sum as u16)).to_be_bytes());
+        let sum = checksum(&header);
+        header[10..12].copy_from_slice(&sum);
         header
     }
 
     fn taken(mut header: [u8; 20]) -> Option<[u8; 20]> {
         let before = header;
-        let taken = take(Cursor::from(&mut header[..]).take().unwrap());
+        let taken = take(Ip::V4(Cursor::from(&mut header[..]).take().unwrap()));
         assert!(taken.is_some() || header == before);
         taken.map(|()| header)
+    }
+
+    #[test]
+    fn every_hop_limit_falls_by_one_and_none_to_zero() {
+        for limit in 0..=u8::MAX {
+            let mut header: [u8; 40] = core::array::from_fn(|i| i as u8);
+            header[7] = limit;
+            let mut expected = header;
+            expected[7] = if limit > 1 { limit - 1 } else { limit };
+            let taken = take(Ip::V6(Cursor::from(&mut header[..]).take().unwrap()));
+            assert_eq!(taken.is_some(), limit > 1);
+            assert_eq!(header, expected);
+        }
     }
 
     #[test]

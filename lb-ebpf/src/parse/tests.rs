@@ -3,15 +3,17 @@ extern crate std;
 use std::vec::Vec;
 
 use super::*;
-use crate::samples::{self, ACK, FIN, RST, SYN};
+use crate::samples::{self, ACK, FIN, RST, SYN, Sample, UDP};
 
-const CLIENT: Address = Address::v4([192, 0, 2, 1]);
-const SERVICE: Address = Address::v4([203, 0, 113, 10]);
+const SERVICE: Address = Address::v4(samples::SERVICE_V4);
+const SERVICE_V6: Address = Address::v6(samples::SERVICE_V6);
 
-/// What `flow` says of a frame, which it must not change.
+/// What is said of a frame, which must not be changed by it.
 fn parsed(frame: &[u8]) -> Result<Flow, Skip> {
     let mut copy = frame.to_vec();
-    let flow = flow(&mut Cursor::from(&mut copy[..]));
+    let family = family(&mut Cursor::from(&mut copy[..])).ok_or(Skip::NotOurs);
+    let packet = family.and_then(|family| packet(&mut Cursor::from(&mut copy[..]), family));
+    let flow = packet.map(|packet| packet.flow);
     assert_eq!(copy, frame);
     flow
 }
@@ -24,35 +26,43 @@ fn with(mut frame: Vec<u8>, changes: &[(usize, u8)]) -> Vec<u8> {
     frame
 }
 
-fn ip_length(frame: &[u8]) -> usize {
-    usize::from(u16::from_be_bytes([frame[16], frame[17]]))
+/// The frame with another length in its IP header.
+fn with_ip_length(sample: &Sample, length: usize) -> Vec<u8> {
+    let (at, length) = match sample.is_v4() {
+        true => (16, length),
+        false => (18, length - 40),
+    };
+    let [high, low] = u16::try_from(length).unwrap().to_be_bytes();
+    with(sample.frame.clone(), &[(at, high), (at + 1, low)])
 }
 
 #[test]
 fn a_valid_frame_has_its_flow() {
-    for (name, frame) in samples::valid() {
-        let flow = parsed(&frame).unwrap_or_else(|skip| panic!("{name}: {skip:?}"));
-        assert_eq!(
-            flow.tuple,
-            Tuple {
-                client: CLIENT,
-                service: SERVICE,
-                client_port: [4, 1],
-                service_port: [0, 80],
-                protocol: Protocol::TCP,
-            },
-            "{name}"
-        );
-        assert_eq!(usize::from(flow.ip_length), ip_length(&frame), "{name}");
+    for sample in samples::valid() {
+        let name = sample.name;
+        let flow = parsed(&sample.frame).unwrap_or_else(|skip| panic!("{name}: {skip:?}"));
+        let (client, service) = match sample.is_v4() {
+            true => (Address::v4(samples::CLIENT_V4), SERVICE),
+            false => (Address::v6(samples::CLIENT_V6), SERVICE_V6),
+        };
+        let tuple = Tuple {
+            client,
+            service,
+            ports: Ports::new(1025, 80),
+            protocol: Protocol(sample.protocol),
+        };
+        assert_eq!(flow.tuple, tuple, "{name}");
+        assert_eq!(flow.ip_length as usize, sample.ip_length, "{name}");
     }
 }
 
 #[test]
 fn a_frame_cut_anywhere_inside_its_packet_is_not_ours() {
-    for (name, frame) in samples::valid() {
-        for length in 0..=frame.len() {
-            let whole = length >= 14 + ip_length(&frame);
-            let flow = parsed(&frame[..length]);
+    for sample in samples::valid() {
+        for length in 0..=sample.frame.len() {
+            let whole = length >= 14 + sample.ip_length;
+            let flow = parsed(&sample.frame[..length]);
+            let name = sample.name;
             assert_eq!(flow.is_ok(), whole, "{name} cut at {length}");
             if !whole {
                 assert_eq!(flow, Err(Skip::NotOurs), "{name} cut at {length}");
@@ -61,16 +71,32 @@ fn a_frame_cut_anywhere_inside_its_packet_is_not_ours() {
     }
 }
 
-/// The IP header may claim no more than it has; a header may not end behind its packet.
+/// The IP header may claim no more than it has; a header may not end behind its packet. A datagram's
+/// length may not either, so it must be whole.
 #[test]
 fn a_packet_cut_anywhere_inside_its_headers_is_not_ours() {
-    for (name, frame) in samples::valid() {
-        let ip_header = usize::from(frame[14] & 15) * 4;
-        let headers = ip_header + usize::from(frame[14 + ip_header + 12] >> 4) * 4;
-        for length in 0..=ip_length(&frame) {
-            let [high, low] = u16::try_from(length).unwrap().to_be_bytes();
-            let flow = parsed(&with(frame.clone(), &[(16, high), (17, low)]));
-            assert_eq!(flow.is_ok(), length >= headers, "{name} of {length}");
+    for sample in samples::valid() {
+        let least = match sample.protocol {
+            UDP => sample.ip_length,
+            _ => sample.headers,
+        };
+        let shortest = if sample.is_v4() { 0 } else { 40 };
+        for length in shortest..=sample.ip_length {
+            let flow = parsed(&with_ip_length(&sample, length));
+            assert_eq!(flow.is_ok(), length >= least, "{} of {length}", sample.name);
+        }
+    }
+}
+
+#[test]
+fn a_datagram_that_ends_outside_of_its_packet_is_not_ours() {
+    for (length, whole) in [(0, false), (7, false), (8, true), (17, true), (18, false)] {
+        for (at, frame) in [
+            (38, samples::v4(UDP, 0, &samples::datagram(9))),
+            (58, samples::v6_frame(UDP, &[], &samples::datagram(9))),
+        ] {
+            let frame = with(frame, &[(at, 0), (at + 1, length)]);
+            assert_eq!(parsed(&frame).is_ok(), whole, "{length}");
         }
     }
 }
@@ -139,7 +165,10 @@ fn everything_else_is_not_ours() {
     let syn = samples::syn;
     for (name, frame) in [
         ("ARP", with(syn(), &[(13, 0x06)])),
-        ("IPv6", with(syn(), &[(12, 0x86), (13, 0xdd)])),
+        (
+            "IPv4 under IPv6's EtherType",
+            with(syn(), &[(12, 0x86), (13, 0xdd)]),
+        ),
         ("VLAN", with(syn(), &[(12, 0x81)])),
         ("IEEE 802.3 length", with(syn(), &[(12, 0), (13, 46)])),
         ("broadcast", with(syn(), &[(0, 0xff)])),
@@ -156,8 +185,7 @@ fn everything_else_is_not_ours() {
         ),
         ("IP length behind the frame", with(syn(), &[(17, 41)])),
         ("ICMP", with(syn(), &[(23, 1)])),
-        ("UDP", with(syn(), &[(23, 17)])),
-        ("fragment of UDP", with(syn(), &[(21, 1), (23, 17)])),
+        ("fragment of ICMP", with(syn(), &[(21, 1), (23, 1)])),
         ("TCP header of 16 bytes", with(syn(), &[(46, 0x40)])),
         (
             "TCP header longer than the packet",
@@ -170,6 +198,83 @@ fn everything_else_is_not_ours() {
     }
 }
 
+fn v6(next: u8, extensions: &[u8]) -> Vec<u8> {
+    samples::v6_frame(next, extensions, &samples::segment(ACK, 0, 8))
+}
+
+#[test]
+fn an_ipv6_fragment_is_told_apart_with_its_destination() {
+    let destination = SERVICE_V6;
+    let fragment = Err(Skip::Fragment { destination });
+    for (name, next, word, expected) in [
+        ("first", samples::TCP, 1, fragment),
+        ("middle", samples::TCP, 185 << 3 | 1, fragment),
+        ("last", UDP, 185 << 3, fragment),
+        ("offset in the high byte", UDP, 0x8000, fragment),
+        ("of what an extension hides", 60, 1, fragment),
+        ("of ICMPv6", 58, 1, Err(Skip::NotOurs)),
+        ("of nothing", 59, 8, Err(Skip::NotOurs)),
+    ] {
+        let header = samples::fragment(next, word);
+        assert_eq!(parsed(&v6(44, &header)), expected, "{name}");
+        let behind = [samples::extension(44, 0, 8), header].concat();
+        assert_eq!(parsed(&v6(0, &behind)), expected, "{name}, behind options");
+    }
+}
+
+#[test]
+fn extension_headers_are_walked_up_to_a_number() {
+    for (count, walked) in [(1, true), (8, true), (9, false), (30, false)] {
+        let mut extensions = samples::extension(60, 0, 8).repeat(count);
+        let last = extensions.len() - 8;
+        extensions[last] = samples::TCP;
+        assert_eq!(parsed(&v6(60, &extensions)).is_ok(), walked, "{count}");
+    }
+}
+
+#[test]
+fn what_is_neither_tcp_nor_udp_behind_ipv6_headers_is_not_ours() {
+    for (name, frame) in [
+        ("ICMPv6", v6(58, &[])),
+        (
+            "ICMPv6 behind options",
+            v6(0, &samples::extension(58, 0, 8)),
+        ),
+        ("no next header", v6(59, &[])),
+        ("ESP", v6(50, &[])),
+        ("mobility", v6(135, &samples::extension(samples::TCP, 0, 8))),
+        (
+            "an extension longer than the packet",
+            v6(60, &samples::extension(6, 255, 8)),
+        ),
+        (
+            "an extension up to the end",
+            v6(60, &samples::extension(6, 3, 8)),
+        ),
+        ("IP version 4", with(v6(6, &[]), &[(14, 0x4a)])),
+        (
+            "multicast",
+            with(
+                samples::v6_frame(UDP, &[], &samples::datagram(0)),
+                &[(0, 0x33)],
+            ),
+        ),
+        (
+            "a jumbogram",
+            with(v6(0, &samples::extension(6, 0, 8)), &[(18, 0), (19, 0)]),
+        ),
+    ] {
+        assert_eq!(parsed(&frame), Err(Skip::NotOurs), "{name}");
+    }
+}
+
+#[test]
+fn an_extension_that_ends_behind_the_packet_is_not_ours_though_the_frame_is_longer() {
+    let mut frame = v6(60, &samples::extension(6, 3, 8));
+    frame.resize(frame.len() + 100, 0x50);
+    assert_eq!(parsed(&frame), Err(Skip::NotOurs));
+}
+
 proptest::proptest! {
     #[test]
     fn no_frame_makes_it_panic(frame: Vec<u8>) {
@@ -178,10 +283,11 @@ proptest::proptest! {
 
     #[test]
     fn no_change_of_a_valid_frame_makes_it_panic(
-        sample in 0..8_usize,
-        changes in proptest::collection::vec((0..54_usize, proptest::num::u8::ANY), 0..6),
+        sample: proptest::sample::Index,
+        changes in proptest::collection::vec((0..46_usize, proptest::num::u8::ANY), 0..6),
     ) {
-        let (_, frame) = samples::valid().swap_remove(sample);
-        let _ = parsed(&with(frame, &changes));
+        let mut samples = samples::valid();
+        let sample = samples.swap_remove(sample.index(samples.len()));
+        let _ = parsed(&with(sample.frame, &changes));
     }
 }

@@ -1,6 +1,6 @@
 //! Which class a client is of.
 
-use lb_common::{Address, Place};
+use lb_common::Address;
 
 use super::tables;
 
@@ -8,10 +8,11 @@ use super::tables;
 #[inline(always)]
 pub(super) fn class(client: Address) -> u32 {
     let buffer = tables::clients_in_use();
-    let [.., last] = client.words();
     if !client.is_v4() {
         return tables::class_v6(buffer, client);
     }
+    let [.., last] = client.words();
+    let last = u32::from_be(last);
     match tables::network_v4(buffer, last >> 8).resolve() {
         Ok(class) => class.into(),
         Err(index) => tables::long_network_v4(buffer, index, last as u8).into(),

@@ -1,46 +1,60 @@
 //! The packet log.
 
-use core::net::Ipv4Addr;
+use core::net::{Ipv4Addr, Ipv6Addr};
 
+use aya_ebpf::bindings::xdp_md;
 use aya_log_ebpf::debug;
-use lb_common::{Address, Verdict};
-use lb_ebpf::parse::Flow;
+use lb_common::{Tuple, Verdict};
+use lb_ebpf::parse::{self, Family};
 
-use super::settings::PACKET_LOG;
+use super::{outcome::Outcome, packet::Packet, settings::PACKET_LOG};
 
-/// Logs what became of a packet of a service, if the log is on. `target` is 0 if it was not sent.
+/// Keeps in memory what the log will name, if it is on: a packet that is sent looks different then.
 #[inline(always)]
-pub(super) fn packet(flow: &Flow, verdict: Verdict, target: u16) {
-    if PACKET_LOG.load() != 0 {
-        let ports = [flow.tuple.client_port, flow.tuple.service_port].map(u16::from_be_bytes);
-        let [client, service] = [flow.tuple.client, flow.tuple.service].map(v4);
-        write(client, service, ports, (verdict, target));
+pub(super) fn begin(context: *mut xdp_md, family: Family) -> Option<Tuple> {
+    if PACKET_LOG.load() == 0 {
+        return None;
+    }
+    let mut packet = Packet::new(context);
+    let parsed = parse::packet(&mut packet.cursor(), family).ok()?;
+    Some(parsed.flow.tuple)
+}
+
+/// Logs what became of a packet of a service, if the log is on.
+#[inline(always)]
+pub(super) fn end(line: &Option<Tuple>, outcome: Outcome) {
+    if PACKET_LOG.load() != 0 && outcome.verdict() != Verdict::NotOurs {
+        write(line, outcome);
     }
 }
 
-/// On a stack frame of its own, with no more arguments than the five registers that there are. It
-/// takes no reference to the flow, or every packet's flow would be put into memory.
+/// On a stack frame of its own.
 #[inline(never)]
-fn write(
-    client: Ipv4Addr,
-    service: Ipv4Addr,
-    [client_port, service_port]: [u16; 2],
-    (verdict, target): (Verdict, u16),
-) {
-    debug!(
-        (), // a context that the macro does not use
-        "{}: {:i}:{} -> {:i}:{}, target {}",
-        verdict.label(),
-        client,
-        client_port,
-        service,
-        service_port,
-        target
-    );
-}
-
-/// The last word of an address, which is all of an IPv4 address.
-fn v4(address: Address) -> Ipv4Addr {
-    let [.., last] = address.words();
-    Ipv4Addr::from_bits(last)
+fn write(line: &Option<Tuple>, outcome: Outcome) {
+    let Some(tuple) = line else {
+        return;
+    };
+    let (verdict, target) = (outcome.verdict(), outcome.target());
+    let (client, service) = (tuple.client.octets(), tuple.service.octets());
+    let ports = tuple.ports;
+    macro_rules! write {
+        ($client:expr, $service:expr) => {
+            debug!(
+                (), // a context that the macro does not use
+                "{}: {:i} port {} -> {:i} port {}, target {}",
+                verdict.label(),
+                $client,
+                ports.client(),
+                $service,
+                ports.service(),
+                target
+            )
+        };
+    }
+    if tuple.client.is_v4() {
+        let v4 = |[.., a, b, c, d]: [u8; 16]| Ipv4Addr::new(a, b, c, d);
+        write!(v4(client), v4(service));
+    } else {
+        write!(Ipv6Addr::from(client), Ipv6Addr::from(service));
+    }
 }

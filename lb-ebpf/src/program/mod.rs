@@ -5,70 +5,165 @@ mod count;
 mod flows;
 mod log;
 mod maps;
+mod outcome;
 mod packet;
+mod proof;
 mod rings;
 mod services;
 mod settings;
 mod tables;
 
-use aya_ebpf::{bindings::xdp_action, macros::xdp, programs::XdpContext};
-use lb_common::{Service, Verdict};
+use aya_ebpf::{
+    bindings::{xdp_action, xdp_md},
+    macros::xdp,
+    programs::XdpContext,
+};
+use lb_common::{FlowEvent, Verdict};
 use lb_ebpf::{
-    forward,
-    parse::{self, Flow, Skip},
+    forward::{self, Envelope},
+    parse::{self, Family, Flow, Skip},
 };
 
-use self::{flows::Place, packet::Packet};
+use self::{
+    flows::{Known, Place},
+    outcome::Outcome,
+    packet::Packet,
+    rings::Row,
+    settings::PROOF,
+    tables::{Service, Target},
+};
 
 #[xdp]
 fn waggle(context: XdpContext) -> u32 {
-    let mut packet = Packet::new(&context);
-    let verdict = match parse::flow(&mut packet.cursor()) {
-        Ok(flow) => match services::find(&flow.tuple) {
-            Some(service) => serve(&mut packet, &flow, &service),
-            None => Verdict::NotOurs,
-        },
-        Err(Skip::Fragment { destination }) if tables::has_service(destination) => {
-            Verdict::FragmentUnsupported
-        }
-        Err(_) => Verdict::NotOurs,
+    let mut packet = Packet::new(context.ctx);
+    let Some(family) = parse::family(&mut packet.cursor()) else {
+        count::verdict(Verdict::NotOurs, packet.length());
+        return action(Verdict::NotOurs);
     };
-    count::verdict(verdict, packet.length());
-    action(verdict)
-}
-
-/// A packet of a service; everything is counted but the verdict. One for another host is none of
-/// the service's.
-#[inline(always)]
-fn serve(packet: &mut Packet<'_>, flow: &Flow, service: &Service) -> Verdict {
-    let sent = send(packet, flow, service);
-    if sent == Err(Verdict::NotOurs) {
-        return Verdict::NotOurs;
+    if PROOF.load() != 0 {
+        return action(proof::prove(context.ctx, family));
     }
-    count::service(service, packet.length());
-    let verdict = match sent {
-        Ok(target) => {
-            count::target(target, packet.length());
-            Verdict::Forwarded
-        }
-        Err(verdict) => verdict,
+    let line = log::begin(context.ctx, family);
+    let known = match family {
+        Family::V4 => follow_v4(context.ctx),
+        Family::V6 => follow_v6(context.ctx),
     };
-    log::packet(flow, verdict, sent.unwrap_or(0));
-    verdict
+    let outcome = match known {
+        Outcome::UNKNOWN => begin(context.ctx, family),
+        known => known,
+    };
+    log::end(&line, outcome);
+    action(outcome.verdict())
 }
 
-/// Writes the packet for its target, and returns the target's id.
+/// Each family has its copy of the way of most packets, in which the compiler leaves out what is the
+/// other's. The functions stand apart from each other because they share a stack of 512 bytes.
+#[inline(never)]
+fn follow_v4(context: *mut xdp_md) -> Outcome {
+    follow(context, Family::V4)
+}
+
+#[inline(never)]
+fn follow_v6(context: *mut xdp_md) -> Outcome {
+    follow(context, Family::V6)
+}
+
+/// The way of most packets: they are not ours, or of a flow that is known. All others then go by
+/// [`begin`]; so this way is short and keeps nothing for them.
 #[inline(always)]
-fn send(packet: &mut Packet<'_>, flow: &Flow, service: &Service) -> Result<u16, Verdict> {
-    let keys = tables::keys().ok_or(Verdict::NoTarget)?;
-    let place = Place::of(flow, service, keys.flows, packet.length()).ok_or(Verdict::NoTarget)?;
-    let (id, target) = match place.target() {
-        Some(known) => known,
-        None => rings::choose(&flow.tuple, service, keys.ring)?,
+fn follow(context: *mut xdp_md, family: Family) -> Outcome {
+    let mut packet = Packet::new(context);
+    let bytes = packet.length();
+    let parsed = match parse::packet(&mut packet.cursor(), family) {
+        Ok(parsed) => parsed,
+        Err(Skip::Fragment { destination }) if tables::has_service(destination) => {
+            return counted(Verdict::FragmentUnsupported, bytes);
+        }
+        Err(_) => return counted(Verdict::NotOurs, bytes),
     };
-    forward::write(&mut packet.cursor(), flow.ip_length, &target)?;
-    place.remember(id, flow, packet.length());
-    Ok(id)
+    let Some(service) = services::find(&parsed.flow.tuple) else {
+        return counted(Verdict::NotOurs, bytes);
+    };
+    let Some(known) = known(&parsed.flow, &service) else {
+        return Outcome::UNKNOWN;
+    };
+    let target = known.target;
+    let envelope = match forward::write(parsed, &target.way(), || target.address()) {
+        Ok(envelope) => envelope,
+        Err(verdict) => return refused(service.id, verdict, bytes),
+    };
+    known.refresh();
+    if let Err(verdict) = packet.enclose(&envelope, &target) {
+        return refused(service.id, verdict, bytes);
+    }
+    count::sent(service.id, target.id, bytes);
+    Outcome::sent(target.id)
+}
+
+/// The flow's entry, if its packet may follow it.
+#[inline(always)]
+fn known(flow: &Flow, service: &Service) -> Option<Known> {
+    let place = Place::of(flow, tables::keys()?.flows)?;
+    place.follow(flow, service).ok()
+}
+
+/// The way of a packet that begins a flow, or may not follow its flow's entry.
+#[inline(never)]
+fn begin(context: *mut xdp_md, family: Family) -> Outcome {
+    let mut packet = Packet::new(context);
+    let bytes = packet.length();
+    let Ok(parsed) = parse::packet(&mut packet.cursor(), family) else {
+        return counted(Verdict::NotOurs, bytes);
+    };
+    let Some(service) = services::find(&parsed.flow.tuple) else {
+        return counted(Verdict::NotOurs, bytes);
+    };
+    let (target, envelope) = match send(parsed, &service, bytes) {
+        Ok(sent) => sent,
+        Err(verdict) => return refused(service.id, verdict, bytes),
+    };
+    if let Err(verdict) = packet.enclose(&envelope, &target) {
+        return refused(service.id, verdict, bytes);
+    }
+    count::service(service.id, bytes);
+    count::target(target.id, bytes);
+    count::verdict(Verdict::Forwarded, bytes);
+    Outcome::sent(target.id)
+}
+
+/// Chooses a target, rewrites the packet for it, and returns it with what has to be put around the
+/// packet. An entry that another CPU has written meanwhile is written over: it came from the same
+/// ring.
+#[inline(always)]
+fn send(
+    parsed: parse::Packet<'_>,
+    service: &Service,
+    bytes: u64,
+) -> Result<(Target, Envelope), Verdict> {
+    let flow = parsed.flow;
+    let keys = tables::keys().ok_or(Verdict::NoTarget)?;
+    let place = Place::of(&flow, keys.flows).ok_or(Verdict::NoTarget)?;
+    let event = place.follow(&flow, service).err();
+    count::event(event.unwrap_or(FlowEvent::Miss), bytes);
+    let target = Row::of(&flow.tuple, service)?.choose(&flow.tuple, service, keys.ring)?;
+    let envelope = forward::write(parsed, &target.way(), || target.address())?;
+    place.remember(target.id, &flow, bytes);
+    Ok((target, envelope))
+}
+
+/// Counts a packet of a service that is not sent. A frame for another host is none of the service's.
+#[inline(always)]
+fn refused(service: u32, verdict: Verdict, bytes: u64) -> Outcome {
+    if verdict != Verdict::NotOurs {
+        count::service(service, bytes);
+    }
+    counted(verdict, bytes)
+}
+
+#[inline(always)]
+fn counted(verdict: Verdict, bytes: u64) -> Outcome {
+    count::verdict(verdict, bytes);
+    Outcome::refused(verdict)
 }
 
 #[inline(always)]
@@ -81,6 +176,7 @@ fn action(verdict: Verdict) -> u32 {
         | Verdict::NoAnswer
         | Verdict::NoNextHop
         | Verdict::NoTarget
+        | Verdict::NoHeadroom
         | Verdict::RuleDropped
         | Verdict::TtlExpired => xdp_action::XDP_DROP,
     }

@@ -2,18 +2,28 @@
 
 use core::ptr;
 
-use aya_ebpf::programs::XdpContext;
-use lb_ebpf::cursor::Cursor;
+use aya_ebpf::{
+    bindings::xdp_md,
+    helpers::generated::{bpf_xdp_adjust_head, bpf_xdp_adjust_meta},
+    programs::XdpContext,
+};
+use lb_common::{Proof, Verdict};
+use lb_ebpf::{cursor::Cursor, forward::Envelope};
+
+use super::tables::Target;
 
 /// A packet in the driver's buffer.
-pub(super) struct Packet<'c> {
-    context: &'c XdpContext,
+pub(super) struct Packet {
+    context: XdpContext,
 }
 
-impl<'c> Packet<'c> {
+impl Packet {
+    /// The packet that the kernel called the program with.
     #[inline(always)]
-    pub(super) fn new(context: &'c XdpContext) -> Self {
-        Self { context }
+    pub(super) fn new(context: *mut xdp_md) -> Self {
+        Self {
+            context: XdpContext::new(context),
+        }
     }
 
     /// A cursor at its first byte.
@@ -34,5 +44,45 @@ impl<'c> Packet<'c> {
     #[inline(always)]
     pub(super) fn length(&self) -> u64 {
         (self.context.data_end() - self.context.data()) as u64
+    }
+
+    /// Puts around the packet what has to be around it, if something has.
+    ///
+    /// # Errors
+    /// [`Verdict::NoHeadroom`].
+    #[inline(always)]
+    pub(super) fn enclose(&mut self, envelope: &Envelope, target: &Target) -> Result<(), Verdict> {
+        let growth = envelope.growth();
+        if growth == 0 {
+            return Ok(());
+        }
+        if self.grow(growth).is_none() {
+            return Err(Verdict::NoHeadroom);
+        }
+        let written = envelope.write(&mut self.cursor(), &target.way(), &target.tunnel());
+        written.ok_or(Verdict::NoHeadroom)
+    }
+
+    /// Makes the frame longer at its beginning; `None` if the driver left no room there. No cursor
+    /// may outlive this: the frame begins elsewhere afterwards.
+    #[inline(always)]
+    fn grow(&mut self, bytes: usize) -> Option<()> {
+        // SAFETY: the helper moves the beginning of the frame and nothing else.
+        let moved = unsafe { bpf_xdp_adjust_head(self.context.ctx, -(bytes as i32)) };
+        (moved == 0).then_some(())
+    }
+
+    /// Puts a proof in front of the frame, as its metadata.
+    #[inline(always)]
+    pub(super) fn put_proof(&mut self, proof: &Proof) {
+        const SIZE: usize = size_of::<Proof>();
+        // SAFETY: the helper moves the beginning of the metadata and nothing else.
+        let moved = unsafe { bpf_xdp_adjust_meta(self.context.ctx, -(SIZE as i32)) };
+        let start = self.context.metadata();
+        if moved == 0 && start + SIZE <= self.context.metadata_end() {
+            let metadata: *mut Proof = ptr::with_exposed_provenance_mut(start);
+            // SAFETY: the metadata is this program's, and long enough.
+            unsafe { metadata.write_unaligned(*proof) }
+        }
     }
 }

@@ -1,46 +1,64 @@
 //! Chooses the target of a flow that has none yet.
 
-use lb_common::{Descriptor, HashKey, Service, Target, Tuple, Verdict};
+use lb_common::{Descriptor, HashKey, Tuple, Verdict};
 
-use super::{clients, tables};
+use super::{
+    clients,
+    tables::{self, Service, Target},
+};
 
-/// The target that the service gives to a flow, with its id: the client's class names a ring, and the
-/// flow's hash a slot of it.
-///
-/// # Errors
-/// - [`Verdict::NoAnswer`]: there is no ring now.
-/// - [`Verdict::RuleDropped`], [`Verdict::RulePassed`]: a rule of the service says so.
-/// - [`Verdict::NoTarget`]: the tables contradict each other.
-#[inline(always)]
-pub(super) fn choose(
-    tuple: &Tuple,
-    service: &Service,
-    key: &HashKey,
-) -> Result<(u16, Target), Verdict> {
-    let ring = ring(tuple, service)?;
-    let id = tables::slot(ring.slot(tuple.hash(key))).ok_or(Verdict::NoTarget)?;
-    let target = tables::target(id).ok_or(Verdict::NoTarget)?;
-    if id == 0 || target.identity == 0 || !tables::serves(target.group, service) {
-        return Err(Verdict::NoTarget);
-    }
-    Ok((id, target))
+/// What a service has for the class of a client.
+pub(super) struct Row {
+    pub(super) class: u32,
+    pub(super) ring: Descriptor,
 }
 
-#[inline(always)]
-fn ring(tuple: &Tuple, service: &Service) -> Result<Descriptor, Verdict> {
-    let classes = service.row.classes();
-    let class = match classes {
-        0 | 1 => 0,
-        _ => clients::class(tuple.client),
-    };
-    if class >= classes {
-        return Err(Verdict::NoTarget);
+impl Row {
+    /// The row for the client of a flow.
+    ///
+    /// # Errors
+    /// [`Verdict::NoTarget`]: the tables contradict each other.
+    #[inline(always)]
+    pub(super) fn of(tuple: &Tuple, service: &Service) -> Result<Self, Verdict> {
+        let row = service.row();
+        let classes = row.classes();
+        let class = match classes {
+            0 | 1 => 0,
+            _ => clients::class(tuple.client),
+        };
+        if class >= classes {
+            return Err(Verdict::NoTarget);
+        }
+        let ring = tables::ring(row.first() + class).ok_or(Verdict::NoTarget)?;
+        Ok(Self { class, ring })
     }
-    let ring = tables::ring(service.row.first() + class).ok_or(Verdict::NoTarget)?;
-    match ring {
-        Descriptor::NO_ANSWER => Err(Verdict::NoAnswer),
-        Descriptor::DROP => Err(Verdict::RuleDropped),
-        Descriptor::PASS => Err(Verdict::RulePassed),
-        ring => Ok(ring),
+
+    /// The target that the ring gives to a flow: the flow's hash names a slot.
+    ///
+    /// # Errors
+    /// - [`Verdict::NoAnswer`]: there is no ring now.
+    /// - [`Verdict::RuleDropped`], [`Verdict::RulePassed`]: a rule of the service says so.
+    /// - [`Verdict::NoTarget`]: the tables contradict each other.
+    #[inline(always)]
+    pub(super) fn choose(
+        &self,
+        tuple: &Tuple,
+        service: &Service,
+        key: &HashKey,
+    ) -> Result<Target, Verdict> {
+        match self.ring {
+            Descriptor::NO_ANSWER => return Err(Verdict::NoAnswer),
+            Descriptor::DROP => return Err(Verdict::RuleDropped),
+            Descriptor::PASS => return Err(Verdict::RulePassed),
+            _ => {}
+        }
+        let slot = self.ring.slot(tuple.hash(key));
+        let id = tables::slot(slot).ok_or(Verdict::NoTarget)?;
+        let target = Target::of(id).ok_or(Verdict::NoTarget)?;
+        let way = target.way();
+        if id == 0 || !way.is_used() || !service.takes(way.group()) {
+            return Err(Verdict::NoTarget);
+        }
+        Ok(target)
     }
 }

@@ -2,7 +2,6 @@
 //! the code that they switch off.
 
 use aya_ebpf::Global;
-use lb_common::IdleTicks;
 
 use super::maps::DEFAULT_BUCKETS;
 
@@ -14,10 +13,9 @@ pub(super) static FLOW_MASK: Global<u32> = Global::new(DEFAULT_BUCKETS - 1);
 #[unsafe(no_mangle)]
 pub(super) static INSERT_LIMIT: Global<u32> = Global::new(20_000);
 
-/// How long an entry may stay idle, by the number of its state: opening, established, closing,
-/// datagram.
+/// Whether the program only tells how it decides; 0 for no.
 #[unsafe(no_mangle)]
-pub(super) static IDLE_TICKS: Global<IdleTicks> = Global::new(lb_common::IDLE_TICKS);
+pub(super) static PROOF: Global<u8> = Global::new(0);
 
 /// Whether every packet of a service is logged; 0 for no.
 #[unsafe(no_mangle)]

@@ -4,15 +4,14 @@
 //! copied out word by word with volatile accesses. Keys and service ids are read as they are: `keys`
 //! and `service_id` say what may happen then.
 
-use core::{mem, ptr};
+use core::ptr;
 
 use aya_ebpf::maps::{PerCpuArray, lpm_trie::Key};
 use lb_common::{
-    Address, Bucket, CHUNK, Counter, Descriptor, Entry, FLOW_PASSES, HashKey, LONG_NETWORKS, Place,
-    Port, Service, ServiceGroup, ServiceKey, Target, Tuple, WAYS,
+    Address, Bucket, CHUNK, Counter, Descriptor, Entry, FLOW_PASSES, HashKey, LONG_NETWORKS, Outer,
+    Place, Port, Row, ServiceGroup, ServiceKey, Tuple, WAYS, Way,
 };
-use lb_ebpf::budget::Budget;
-use zerocopy::transmute_ref;
+use lb_ebpf::{budget::Budget, forward::Tunnel};
 
 use super::maps;
 
@@ -45,42 +44,62 @@ pub(super) fn port(port: u16) -> Port {
     element.map_or(Port::default(), |port| unsafe { ptr::read_volatile(port) })
 }
 
-/// The service with an id.
-#[inline(always)]
-pub(super) fn service(id: u32) -> Option<Service> {
-    let words = maps::SERVICES.get_ptr(id)?.cast::<u64>();
-    // SAFETY: an element of an array is never freed. A service is four aligned words, and any bytes
-    // are one.
-    unsafe {
-        let word = |i| ptr::read_volatile(words.add(i));
-        let words: [u64; 4] = [word(0), word(1), word(2), word(3)];
-        Some(mem::transmute::<[u64; 4], Service>(words))
+/// A service, of which each part is read where it is needed.
+#[derive(Clone, Copy)]
+pub(super) struct Service {
+    pub(super) id: u32,
+    element: *const lb_common::Service,
+}
+
+impl Service {
+    /// The service with an id.
+    #[inline(always)]
+    pub(super) fn of(id: u32) -> Option<Self> {
+        let element = maps::SERVICES.get_ptr(id)?;
+        Some(Self { id, element })
+    }
+
+    /// The address that clients use.
+    #[inline(always)]
+    pub(super) fn address(&self) -> Address {
+        // It is what the element begins with.
+        Address::of_words(four_words(self.element.cast()))
+    }
+
+    /// The group of whoever no rule matches.
+    #[inline(always)]
+    pub(super) fn group(&self) -> u32 {
+        // SAFETY: an element of an array is never freed.
+        unsafe { ptr::read_volatile(&raw const (*self.element).group) }
+    }
+
+    /// Where its descriptors stand.
+    #[inline(always)]
+    pub(super) fn row(&self) -> Row {
+        // SAFETY: as for the group.
+        unsafe { ptr::read_volatile(&raw const (*self.element).row) }
+    }
+
+    /// Whether the targets of a group may serve it.
+    #[inline(always)]
+    pub(super) fn takes(&self, group: u32) -> bool {
+        let key = ServiceGroup {
+            service: self.id,
+            group,
+        };
+        group == self.group() || maps::SERVICE_GROUPS.get_ptr(key).is_some()
     }
 }
 
 /// The id of the service that packets of a flow are addressed to.
 #[inline(always)]
 pub(super) fn service_id(tuple: &Tuple) -> Option<u32> {
-    // In words: the compiler writes a key of alignment 1 byte by byte.
-    let [a, b, c, d] = tuple.service.words().map(u32::to_be);
-    let [high, low] = tuple.service_port;
-    let last = u32::from_ne_bytes([high, low, tuple.protocol.0, 0]);
-    let words = [a, b, c, d, last];
-    let key: &ServiceKey = transmute_ref!(&words);
+    let port = tuple.ports.service().to_be_bytes();
+    let key = ServiceKey::new(tuple.service, port, tuple.protocol);
     // SAFETY: the element is copied at once. The kernel may give an element that is removed in this
     // moment to another key: then the service that it names has another address, or takes one packet
     // too many.
     unsafe { maps::SERVICE_IDS.get(key) }.copied()
-}
-
-/// Whether the targets of a group may serve a service.
-#[inline(always)]
-pub(super) fn serves(group: u32, service: &Service) -> bool {
-    let key = ServiceGroup {
-        service: service.id,
-        group,
-    };
-    group == service.group || maps::SERVICE_GROUPS.get_ptr(key).is_some()
 }
 
 /// Which of the two buffers of client prefixes is in use.
@@ -150,26 +169,56 @@ pub(super) fn slot(slot: u32) -> Option<u16> {
     Some(unsafe { ptr::read_volatile(chunk.cast::<u16>().add(slot as usize % CHUNK)) })
 }
 
-/// The target of an id.
-#[inline(always)]
-pub(super) fn target(id: u16) -> Option<Target> {
-    let words = maps::TARGETS.get_ptr(id.into())?.cast::<u64>();
-    // SAFETY: an element of an array is never freed. A target is eight aligned words, and any
-    // bytes are one.
-    unsafe {
-        let word = |i| ptr::read_volatile(words.add(i));
-        let words: [u64; 8] = [
-            word(0),
-            word(1),
-            word(2),
-            word(3),
-            word(4),
-            word(5),
-            word(6),
-            word(7),
-        ];
-        Some(mem::transmute::<[u64; 8], Target>(words))
+/// A target, of which each part is read where it is needed.
+#[derive(Clone, Copy)]
+pub(super) struct Target {
+    pub(super) id: u16,
+    element: *const lb_common::Target,
+}
+
+impl Target {
+    /// The target with an id.
+    #[inline(always)]
+    pub(super) fn of(id: u16) -> Option<Self> {
+        let element = maps::TARGETS.get_ptr(id.into())?;
+        Some(Self { id, element })
     }
+
+    /// How to get there.
+    #[inline(always)]
+    pub(super) fn way(&self) -> Way {
+        let words = self.element.cast::<u64>();
+        // SAFETY: an element of an array is never freed, and is eight aligned words.
+        let word = |i| unsafe { ptr::read_volatile(words.add(i)) };
+        Way::of_words([word(0), word(1), word(2), word(3)])
+    }
+
+    /// The backend.
+    #[inline(always)]
+    pub(super) fn address(&self) -> Address {
+        // SAFETY: as for the way there.
+        let words = unsafe { &raw const (*self.element).address }.cast::<u32>();
+        Address::of_words(four_words(words))
+    }
+
+    /// Where its tunnel leads, if it has one.
+    #[inline(always)]
+    pub(super) fn tunnel(&self) -> Tunnel {
+        // SAFETY: as for the way there.
+        let words = unsafe { &raw const (*self.element).outer }.cast::<u32>();
+        Tunnel {
+            address: self.address(),
+            outer: Outer::of_words(four_words(words)),
+        }
+    }
+}
+
+/// Four words of an element of an array.
+#[inline(always)]
+fn four_words(words: *const u32) -> [u32; 4] {
+    // SAFETY: such an element is never freed.
+    let word = |i| unsafe { ptr::read_volatile(words.add(i)) };
+    [word(0), word(1), word(2), word(3)]
 }
 
 /// Adds a packet of `bytes` to a counter of this CPU.
@@ -202,6 +251,10 @@ pub(super) fn budget() -> Option<&'static mut Budget> {
 #[derive(Clone, Copy)]
 pub(super) struct Ways(*mut Entry);
 
+/// The place of an entry.
+#[derive(Clone, Copy)]
+pub(super) struct Slot(*mut Entry);
+
 impl Ways {
     /// The bucket with this index.
     #[inline(always)]
@@ -210,58 +263,62 @@ impl Ways {
         Some(Self(bucket.cast()))
     }
 
-    /// The entry with this fingerprint, and its way.
+    /// The entry with this fingerprint, and its place.
     ///
     /// Its name is read once: if it were read again, another flow's could stand there by then.
     #[inline(always)]
-    pub(super) fn find(self, fingerprint: u64) -> Option<(usize, Entry)> {
+    pub(super) fn find(self, fingerprint: u64) -> Option<(Slot, Entry)> {
         (0..WAYS).find_map(|way| {
-            let name = self.name(way);
-            let entry = |life| (way, Entry { name, life });
-            Entry::same_flow(name, fingerprint).then(|| entry(self.life(way)))
+            let slot = self.slot(way);
+            let name = slot.name();
+            let entry = |life| (slot, Entry { name, life });
+            Entry::same_flow(name, fingerprint).then(|| entry(slot.life()))
         })
     }
 
-    /// The entry in a way.
+    /// The place of a way.
     #[inline(always)]
-    pub(super) fn entry(self, way: usize) -> Entry {
+    pub(super) fn slot(self, way: usize) -> Slot {
+        // The remainder is inside the bucket.
+        Slot(self.0.wrapping_add(way % WAYS))
+    }
+}
+
+impl Slot {
+    /// The entry there.
+    #[inline(always)]
+    pub(super) fn entry(self) -> Entry {
         Entry {
-            name: self.name(way),
-            life: self.life(way),
+            name: self.name(),
+            life: self.life(),
         }
     }
 
-    /// Changes the age and state of the entry in a way.
+    /// Changes the age and state of the entry.
     #[inline(always)]
-    pub(super) fn set_life(self, way: usize, life: u64) {
+    pub(super) fn set_life(self, life: u64) {
         // SAFETY: as for reading the name.
-        unsafe { ptr::write_volatile(&raw mut (*self.way(way)).life, life) }
+        unsafe { ptr::write_volatile(&raw mut (*self.0).life, life) }
     }
 
-    /// Puts an entry into a way: its life first, lest its name meets a life that is over. Not every
+    /// Puts another entry there: its life first, lest its name meets a life that is over. Not every
     /// CPU keeps the order (arm64 does not); then a packet may miss the entry once.
     #[inline(always)]
-    pub(super) fn set(self, way: usize, entry: Entry) {
-        self.set_life(way, entry.life);
+    pub(super) fn set(self, entry: Entry) {
+        self.set_life(entry.life);
         // SAFETY: as for reading it.
-        unsafe { ptr::write_volatile(&raw mut (*self.way(way)).name, entry.name) }
+        unsafe { ptr::write_volatile(&raw mut (*self.0).name, entry.name) }
     }
 
     #[inline(always)]
-    fn name(self, way: usize) -> u64 {
-        // SAFETY: the remainder in `way` is inside the bucket, whose words are aligned and never
-        // freed.
-        unsafe { ptr::read_volatile(&raw const (*self.way(way)).name) }
+    fn name(self) -> u64 {
+        // SAFETY: it is inside a bucket, whose words are aligned and never freed.
+        unsafe { ptr::read_volatile(&raw const (*self.0).name) }
     }
 
     #[inline(always)]
-    fn life(self, way: usize) -> u64 {
+    fn life(self) -> u64 {
         // SAFETY: as for the name.
-        unsafe { ptr::read_volatile(&raw const (*self.way(way)).life) }
-    }
-
-    #[inline(always)]
-    fn way(self, way: usize) -> *mut Entry {
-        self.0.wrapping_add(way % WAYS)
+        unsafe { ptr::read_volatile(&raw const (*self.0).life) }
     }
 }

@@ -206,9 +206,14 @@ impl Kernel {
                 .collect::<Result<Vec<_>, _>>()
                 .map_err(|e| failed(map, e))
         };
-        let verdicts = all("VERDICTS", &self.verdicts, &mut (0..VERDICTS.len() as u32))?;
+        let mut verdicts = all("VERDICTS", &self.verdicts, &mut (0..VERDICTS.len() as u32))?;
         let mut events = 0..FLOW_EVENTS.len() as u32;
         let events = all("FLOW_EVENTS", &self.flow_events, &mut events)?;
+        // The packets of known flows are counted once.
+        let hits = events[FlowEvent::Hit as usize];
+        let forwarded = &mut verdicts[Verdict::Forwarded as usize];
+        forwarded.packets += hits.packets;
+        forwarded.bytes += hits.bytes;
         let mut ids = tables.services().map(|(_, service)| service.id);
         let services = all("SERVICE_COUNTERS", &self.service_counters, &mut ids)?;
         let mut ids = tables.targets().map(|(id, _)| id.into());

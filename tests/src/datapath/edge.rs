@@ -4,12 +4,16 @@ use std::{fs, path::Path};
 
 use aya::{
     Ebpf, EbpfLoader, Pod, TestRun as _, TestRunOptions,
-    maps::{Array, HashMap, MapData, PerCpuArray},
+    maps::{
+        Array, HashMap, MapData, PerCpuArray,
+        lpm_trie::{Key, LpmTrie},
+    },
     programs::{ProgramInfo, Xdp},
 };
 use lb_common::{
     ABI_VERSION, Address, Bucket, CHUNK, Chunk, Control, Counter, Descriptor, Entry, FlowEvent,
-    ForwardMode, HashKey, Port, Row, Service, ServiceKey, Target, TargetState, Verdict,
+    ForwardMode, HashKey, Outer, Place, Port, Row, Service, ServiceKey, Target, TargetState,
+    Verdict, WAYS,
 };
 use lb_userspace::dataplane::object::OBJECT;
 use nix::time::{ClockId, clock_gettime};
@@ -42,6 +46,8 @@ pub struct Settings {
     pub insert_limit: u32,
     /// Whether every packet of a service is logged.
     pub packet_log: bool,
+    /// Whether the program only tells how it decides.
+    pub proof: bool,
     /// What the flow table's secret is drawn from.
     pub secret: u64,
 }
@@ -52,6 +58,7 @@ impl Default for Settings {
             buckets: 64,
             insert_limit: u32::MAX,
             packet_log: false,
+            proof: false,
             secret: 1,
         }
     }
@@ -80,6 +87,7 @@ impl Edge {
             .override_global("FLOW_MASK", &(settings.buckets - 1), true)
             .override_global("INSERT_LIMIT", &settings.insert_limit, true)
             .override_global("PACKET_LOG", &u8::from(settings.packet_log), true)
+            .override_global("PROOF", &u8::from(settings.proof), true)
             .map_max_entries("FLOWS", settings.buckets)
             .load(OBJECT)
             .expect("these tests need root");
@@ -92,8 +100,14 @@ impl Edge {
 
     /// An edge with the service [`WEB`], whose ring is target 1 alone.
     pub fn with_web(settings: &Settings) -> Self {
+        Self::serving(settings, &packet::syn())
+    }
+
+    /// An edge on which [`WEB`] is the service that `packet` is addressed to.
+    pub fn serving(settings: &Settings, packet: &Packet) -> Self {
         let mut edge = Self::load(settings);
-        edge.publish(&packet::syn(), WEB);
+        let address = packet.tuple().service;
+        edge.publish(packet, Service { address, ..WEB });
         edge.set_target(1, target(1));
         edge.set_ring(WEB.row, 100, &[1; 10]);
         edge
@@ -102,7 +116,8 @@ impl Edge {
     /// Makes `service` the service that `packet` is addressed to.
     pub fn publish(&mut self, packet: &Packet, service: Service) {
         let tuple = packet.tuple();
-        let key = ServiceKey::new(tuple.service, tuple.service_port, tuple.protocol);
+        let port = tuple.ports.service();
+        let key = ServiceKey::new(tuple.service, port.to_be_bytes(), tuple.protocol);
         let id = u16::try_from(service.id).unwrap();
         self.set("SERVICES", service.id, service);
         self.hash_map("SERVICE_IDS")
@@ -111,11 +126,12 @@ impl Edge {
         self.hash_map("ADDRESSES")
             .insert(tuple.service, 1_u32, 0)
             .unwrap();
-        self.set(
-            "PORTS",
-            u16::from_be_bytes(tuple.service_port).into(),
-            Port::default().with(tuple.protocol, id, true),
-        );
+        let services: Port = self.element("PORTS", port.into());
+        let services = match services.listener(tuple.protocol) {
+            Some((first, _)) if first != id => services.with(tuple.protocol, first, true),
+            _ => services.with(tuple.protocol, id, false),
+        };
+        self.set("PORTS", port.into(), services);
     }
 
     /// Writes an element of TARGETS.
@@ -147,6 +163,12 @@ impl Edge {
         let map = self.ebpf.map_mut(map).unwrap();
         let mut array: Array<&mut MapData, T> = map.try_into().unwrap();
         array.set(index, value, 0).unwrap();
+    }
+
+    /// Reads an element of an array.
+    fn element<T: Pod>(&self, map: &str, index: u32) -> T {
+        let array: Array<&MapData, T> = self.map(map).try_into().unwrap();
+        array.get(&index, 0).unwrap()
     }
 
     /// Pins the maps in a directory on a BPF file system, for others to open.
@@ -201,7 +223,13 @@ impl Edge {
 
     /// Packets and bytes with a verdict.
     pub fn verdict(&self, verdict: Verdict) -> Counter {
-        self.counter("VERDICTS", verdict as u32)
+        let mut counter = self.counter("VERDICTS", verdict as u32);
+        if verdict == Verdict::Forwarded {
+            let hits = self.counter("FLOW_EVENTS", FlowEvent::Hit as u32);
+            counter.packets += hits.packets;
+            counter.bytes += hits.bytes;
+        }
+        counter
     }
 
     /// Number of packets with a flow event.
@@ -235,6 +263,44 @@ impl Edge {
         self.ebpf.map(name).unwrap()
     }
 
+    /// Says of what class some networks of 256 IPv4 addresses are; all others are of class 0.
+    pub fn set_networks(&mut self, buffer: u32, networks: &[([u8; 3], Place)]) {
+        const NETWORKS: usize = 1 << 24;
+        let mut table = vec![0_u16; NETWORKS];
+        for ([a, b, c], Place(place)) in networks {
+            let network = u32::from_be_bytes([0, *a, *b, *c]);
+            table[network as usize] = *place;
+        }
+        let map = self.ebpf.map_mut("CLIENTS_V4").unwrap();
+        let mut array: Array<&mut MapData, [u16; NETWORKS]> = map.try_into().unwrap();
+        let table: &[u16; NETWORKS] = table.as_slice().try_into().unwrap();
+        array.set(buffer, table, 0).unwrap();
+    }
+
+    /// Says of what class an IPv6 prefix is.
+    pub fn set_prefix(&mut self, map: &str, prefix: &Key<Address>, class: u32) {
+        let map = self.ebpf.map_mut(map).unwrap();
+        let mut prefixes: LpmTrie<&mut MapData, Address, u32> = map.try_into().unwrap();
+        prefixes.insert(prefix, class, 0).unwrap();
+    }
+
+    /// Empties the flow table.
+    pub fn forget_flows(&mut self) {
+        for (bucket, _) in self.entries() {
+            self.set_bucket(bucket, Bucket([Entry::default(); WAYS]));
+        }
+    }
+
+    /// Writes an element of a hash map.
+    pub fn insert<K: Pod, V: Pod>(&mut self, map: &str, key: K, value: V) {
+        self.hash_map(map).insert(key, value, 0).unwrap();
+    }
+
+    /// Removes an element of a hash map, whose values are `V`.
+    pub fn remove<K: Pod, V: Pod>(&mut self, map: &str, key: K) {
+        self.hash_map::<K, V>(map).remove(&key).unwrap();
+    }
+
     fn hash_map<K: Pod, V: Pod>(&mut self, name: &str) -> HashMap<&mut MapData, K, V> {
         self.ebpf.map_mut(name).unwrap().try_into().unwrap()
     }
@@ -254,12 +320,78 @@ pub fn target(backend: u8) -> Target {
     }
 }
 
+/// The address of this edge, and the backend's, on the outside of tunnels of IPv4.
+const ENDS_V4: [[u8; 4]; 2] = [[10, 1, 0, 1], [10, 1, 0, 9]];
+
+/// The same for IPv6.
+const ENDS_V6: [[u8; 16]; 2] = [
+    [0xfd, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 1],
+    [
+        0xfd, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 0xff, 0xfe, 0xfd, 0xfc, 9,
+    ],
+];
+
+/// The target as one that is reached through a tunnel of IPv4.
+pub fn through_v4(target: Target) -> Target {
+    let [edge, backend] = ENDS_V4;
+    Target {
+        forward: ForwardMode::IPIP,
+        mtu: 1480,
+        address: Address::v4(backend),
+        outer: Outer::v4(edge, backend),
+        ..target
+    }
+}
+
+/// The target as one that is reached through a tunnel of IPv6.
+pub fn through_v6(target: Target) -> Target {
+    let [edge, backend] = ENDS_V6;
+    Target {
+        forward: ForwardMode::IPIP,
+        mtu: 1460,
+        address: Address::v6(backend),
+        outer: Outer::v6(edge),
+        ..target
+    }
+}
+
 /// The frame as it leaves for a target, one hop further.
 pub fn forwarded(frame: &[u8], target: &Target) -> Vec<u8> {
-    let mut frame = [&target.next_hop, &target.source, &frame[12..]].concat();
-    frame[22] -= 1;
-    packet::set_ip_checksum(&mut frame);
-    frame
+    let mut packet = frame[14..].to_vec();
+    let is_v4 = packet[0] >> 4 == 4;
+    if is_v4 {
+        packet[8] -= 1;
+        packet::set_ip_checksum(&mut packet);
+    } else {
+        packet[7] -= 1;
+    }
+    let outer = match target.forward {
+        ForwardMode::IPIP if is_v4 => outer_v4(&packet),
+        ForwardMode::IPIP => outer_v6(&packet),
+        _ => Vec::new(),
+    };
+    let macs = [target.next_hop, target.source].concat();
+    [&macs, &frame[12..14], &outer, &packet].concat()
+}
+
+/// RFC 2003: the header before a packet of IPv4.
+fn outer_v4(packet: &[u8]) -> Vec<u8> {
+    let inner = u16::from_be_bytes([packet[2], packet[3]]);
+    let [high, low] = (inner + 20).to_be_bytes();
+    let mut header = vec![0x45, packet[1], high, low, 0, 0, 0x40, 0, 64, 4, 0, 0];
+    header.extend(ENDS_V4.as_flattened());
+    packet::set_ip_checksum(&mut header);
+    header
+}
+
+/// RFC 2473: the header before a packet of IPv6.
+fn outer_v6(packet: &[u8]) -> Vec<u8> {
+    let payload = u16::from_be_bytes([packet[4], packet[5]]);
+    let mut header = packet[..4].to_vec();
+    header.extend((payload + 40).to_be_bytes());
+    header.extend([41, 64]);
+    header.extend(ENDS_V6.as_flattened());
+    header
 }
 
 /// A control element with the ring key that all edges share and a secret of its own.

@@ -1,8 +1,8 @@
 //! Builds frames.
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use lb_common::{Address, Protocol, Tuple};
+use lb_common::{Address, Ports, Protocol, Tuple};
 
 /// TCP flag: the sender has said all it had to say.
 pub const FIN: u8 = 1;
@@ -13,19 +13,34 @@ pub const RST: u8 = 4;
 /// TCP flag: the acknowledgement number counts.
 pub const ACK: u8 = 16;
 
+/// An address and a port.
+pub type End = (IpAddr, u16);
+
 /// The client of a packet of which nothing else is said.
-pub const CLIENT: (Ipv4Addr, u16) = (Ipv4Addr::new(192, 0, 2, 1), 40_000);
+pub const CLIENT: End = (IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 40_000);
 
 /// Its destination.
-pub const SERVICE: (Ipv4Addr, u16) = (Ipv4Addr::new(203, 0, 113, 10), 80);
+pub const SERVICE: End = (IpAddr::V4(Ipv4Addr::new(203, 0, 113, 10)), 80);
+
+/// The client of an IPv6 packet of which nothing else is said.
+pub const CLIENT_V6: End = (IpAddr::V6(v6(0x99, 1)), 40_000);
+
+/// Its destination.
+pub const SERVICE_V6: End = (IpAddr::V6(v6(0, 10)), 80);
 
 /// More fragments follow.
 pub const MORE_FRAGMENTS: u16 = 0x2000;
 
+/// An address below 2001:db8::/32.
+const fn v6(network: u16, host: u16) -> Ipv6Addr {
+    Ipv6Addr::new(0x2001, 0xdb8, network, 0, 0, 0, 0, host)
+}
+
 /// Declares the parts of a packet, each with a method that changes it.
 macro_rules! parts {
     ($($(#[$doc:meta])+ $part:ident: $ty:ty,)+) => {
-        /// A TCP segment over IPv4 over Ethernet.
+        /// A TCP segment or UDP datagram over IP over Ethernet. The version of IP is that of the
+        /// destination's address.
         #[derive(Clone)]
         pub struct Packet { $($part: $ty,)+ }
 
@@ -41,25 +56,31 @@ macro_rules! parts {
 parts! {
     /// MAC address that the frame is for.
     station: [u8; 6],
-    /// EtherType.
-    ether_type: u16,
-    /// Bytes of options.
+    /// EtherType, if it is not that of the packet.
+    ether_type: Option<u16>,
+    /// Bytes of options of IPv4.
     ip_options: usize,
-    /// IP flags and fragment offset.
+    /// Flags and fragment offset of IPv4.
     fragment: u16,
-    /// Time to live.
+    /// Extension headers of IPv6: type of the first, and all their bytes.
+    extensions: Option<(u8, Vec<u8>)>,
+    /// Type of service, or traffic class.
+    class: u8,
+    /// Flow label of IPv6.
+    label: u32,
+    /// Time to live, or hop limit.
     ttl: u8,
     /// IP protocol number.
-    protocol: u8,
+    protocol: Protocol,
     /// Source address and port.
-    from: (Ipv4Addr, u16),
+    from: End,
     /// Destination address and port.
-    to: (Ipv4Addr, u16),
+    to: End,
     /// TCP flags.
     flags: u8,
     /// Bytes of options.
     tcp_options: usize,
-    /// Bytes behind the TCP header.
+    /// Bytes behind the TCP or UDP header.
     payload: usize,
     /// Length of the frame, where it is padded.
     padded_to: usize,
@@ -69,11 +90,14 @@ parts! {
 pub fn syn() -> Packet {
     Packet {
         station: [2, 0, 0, 0, 0, 1],
-        ether_type: 0x0800,
+        ether_type: None,
         ip_options: 0,
         fragment: 0,
+        extensions: None,
+        class: 0,
+        label: 0,
         ttl: 64,
-        protocol: Protocol::TCP.0,
+        protocol: Protocol::TCP,
         from: CLIENT,
         to: SERVICE,
         flags: SYN,
@@ -81,6 +105,11 @@ pub fn syn() -> Packet {
         payload: 0,
         padded_to: 0,
     }
+}
+
+/// The same over IPv6.
+pub fn syn_v6() -> Packet {
+    syn().from(CLIENT_V6).to(SERVICE_V6)
 }
 
 /// A packet from the middle of the same connection.
@@ -92,7 +121,7 @@ pub fn data() -> Packet {
 pub fn syn_from(client: u32) -> Packet {
     let [a, b, high, low] = client.to_be_bytes();
     let address = Ipv4Addr::new(10, a, b, 1);
-    syn().from((address, u16::from_be_bytes([high, low])))
+    syn().from((address.into(), u16::from_be_bytes([high, low])))
 }
 
 impl Packet {
@@ -101,45 +130,82 @@ impl Packet {
         Tuple {
             client: Address::from(self.from.0),
             service: Address::from(self.to.0),
-            client_port: self.from.1.to_be_bytes(),
-            service_port: self.to.1.to_be_bytes(),
-            protocol: Protocol(self.protocol),
+            ports: Ports::new(self.from.1, self.to.1),
+            protocol: self.protocol,
         }
+    }
+
+    /// The same packet as a datagram.
+    pub fn udp(self) -> Self {
+        self.protocol(Protocol::UDP)
     }
 
     /// The frame.
     pub fn bytes(&self) -> Vec<u8> {
-        let ip_header = 20 + self.ip_options;
-        let tcp_header = 20 + self.tcp_options;
-        let length = u16::try_from(ip_header + tcp_header + self.payload).unwrap();
         let mut frame = [self.station, [2, 0, 0, 0, 0, 0xfe]].concat();
-        frame.extend(self.ether_type.to_be_bytes());
-        frame.extend([0x40 | nibble(ip_header / 4), 0]);
-        frame.extend(length.to_be_bytes());
-        frame.extend([0x12, 0x34]);
-        frame.extend(self.fragment.to_be_bytes());
-        frame.extend([self.ttl, self.protocol, 0, 0]);
-        frame.extend(self.from.0.octets());
-        frame.extend(self.to.0.octets());
-        frame.extend(vec![1; self.ip_options]);
-        set_ip_checksum(&mut frame);
-        frame.extend(self.from.1.to_be_bytes());
-        frame.extend(self.to.1.to_be_bytes());
-        frame.extend([0, 0, 0, 5, 0, 0, 0, 6]);
-        frame.extend([nibble(tcp_header / 4) << 4, self.flags, 0xff, 0xff]);
-        frame.extend([0x5a, 0x5a, 0, 0]);
-        frame.extend(vec![1; self.tcp_options]);
-        frame.extend((0_u8..=255).cycle().take(self.payload));
+        let ether_type = if self.to.0.is_ipv4() { 0x0800 } else { 0x86dd };
+        frame.extend(self.ether_type.unwrap_or(ether_type).to_be_bytes());
+        match (self.from.0, self.to.0) {
+            (IpAddr::V4(from), IpAddr::V4(to)) => self.put_v4(&mut frame, from, to),
+            (IpAddr::V6(from), IpAddr::V6(to)) => self.put_v6(&mut frame, from, to),
+            ends => panic!("{ends:?} are of two families"),
+        }
         let length = frame.len().max(self.padded_to);
         frame.resize(length, 0);
         frame
     }
+
+    fn put_v4(&self, frame: &mut Vec<u8>, from: Ipv4Addr, to: Ipv4Addr) {
+        let header = 20 + self.ip_options;
+        let payload = self.segment();
+        let length = u16::try_from(header + payload.len()).unwrap();
+        frame.extend([0x40 | nibble(header / 4), self.class]);
+        frame.extend(length.to_be_bytes());
+        frame.extend([0x12, 0x34]);
+        frame.extend(self.fragment.to_be_bytes());
+        frame.extend([self.ttl, self.protocol.0, 0, 0]);
+        frame.extend(from.octets());
+        frame.extend(to.octets());
+        frame.extend(vec![1; self.ip_options]);
+        set_ip_checksum(&mut frame[14..]);
+        frame.extend(payload);
+    }
+
+    fn put_v6(&self, frame: &mut Vec<u8>, from: Ipv6Addr, to: Ipv6Addr) {
+        let none = (self.protocol.0, Vec::new());
+        let (next, extensions) = self.extensions.as_ref().unwrap_or(&none);
+        let payload = [&extensions[..], &self.segment()].concat();
+        let first = 6 << 28 | u32::from(self.class) << 20 | self.label;
+        frame.extend(first.to_be_bytes());
+        frame.extend(u16::try_from(payload.len()).unwrap().to_be_bytes());
+        frame.extend([*next, self.ttl]);
+        frame.extend(from.octets());
+        frame.extend(to.octets());
+        frame.extend(payload);
+    }
+
+    /// What the IP packet carries: a datagram for UDP, else a TCP segment.
+    fn segment(&self) -> Vec<u8> {
+        let mut segment = [self.from.1, self.to.1].map(u16::to_be_bytes).concat();
+        if self.protocol == Protocol::UDP {
+            segment.extend(u16::try_from(8 + self.payload).unwrap().to_be_bytes());
+            segment.extend([0x5a, 0x5a]);
+        } else {
+            let header = 20 + self.tcp_options;
+            segment.extend([0, 0, 0, 5, 0, 0, 0, 6]);
+            segment.extend([nibble(header / 4) << 4, self.flags, 0xff, 0xff]);
+            segment.extend([0x5a, 0x5a, 0, 0]);
+            segment.extend(vec![1; self.tcp_options]);
+        }
+        segment.extend((0_u8..=255).cycle().take(self.payload));
+        segment
+    }
 }
 
-/// Computes the checksum of a frame's IP header (RFC 791, 3.1).
-pub(crate) fn set_ip_checksum(frame: &mut [u8]) {
-    let length = usize::from(frame[14] & 15) * 4;
-    let header = &mut frame[14..14 + length];
+/// Computes the checksum of an IPv4 header (RFC 791, 3.1).
+pub(crate) fn set_ip_checksum(packet: &mut [u8]) {
+    let length = usize::from(packet[0] & 15) * 4;
+    let header = &mut packet[..length];
     header[10..12].fill(0);
     let words = header.as_chunks().0.iter().copied();
     let sum: u32 = words.map(u16::from_be_bytes).map(u32::from).sum();

@@ -139,7 +139,7 @@ fn the_program_and_an_lpm_trie_agree_on_a_million_clients_of_100_000_prefixes() 
             _ => near_the_end_of_one(&all, random.next()),
         };
         let by_trie = trie.get(&Key::new(128, client.into()), 0).unwrap_or(0);
-        let by_program = edge.backend(&syn().from((client, 40_000)));
+        let by_program = edge.backend(&syn().from((client.into(), 40_000)));
         assert_eq!(by_program.map(u32::from), Some(by_trie), "{client}");
     }
 }

@@ -1,10 +1,13 @@
 //! The XDP program in the kernel: what it does with single packets (BPF_PROG_TEST_RUN). Needs root.
 
 mod agreement;
+mod classes;
 mod clients;
+mod families;
 mod flows;
 mod inserts;
 mod log;
+mod proof;
 mod races;
 mod stale;
 mod verdicts;

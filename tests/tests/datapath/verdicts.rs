@@ -91,8 +91,7 @@ fn packets_to_the_service_are_forwarded_whatever_their_shape() {
 #[test]
 fn everything_else_passes_untouched() {
     let edge = Edge::with_web(&Settings::default());
-    let elsewhere = (Ipv4Addr::new(203, 0, 113, 11), 80);
-    let udp = Protocol::UDP.0;
+    let elsewhere = (Ipv4Addr::new(203, 0, 113, 11).into(), 80);
     for (name, packet) in [
         ("other port", syn().to((SERVICE.0, 81))),
         ("other address", syn().to(elsewhere)),
@@ -102,12 +101,12 @@ fn everything_else_passes_untouched() {
             syn().to(elsewhere).fragment(MORE_FRAGMENTS),
         ),
         ("last fragment elsewhere", syn().to(elsewhere).fragment(5)),
-        ("UDP to the service's port", syn().protocol(udp)),
-        ("fragment of UDP", syn().protocol(udp).fragment(5)),
-        ("ICMP", syn().protocol(1)),
-        ("ARP", syn().ether_type(0x0806)),
-        ("IPv6", syn().ether_type(0x86dd)),
-        ("VLAN", syn().ether_type(0x8100)),
+        ("UDP to the service's port", syn().udp()),
+        ("ICMP", syn().protocol(Protocol(1))),
+        ("fragment of ICMP", syn().protocol(Protocol(1)).fragment(5)),
+        ("ARP", syn().ether_type(Some(0x0806))),
+        ("another version", syn().ether_type(Some(0x86dd))),
+        ("VLAN", syn().ether_type(Some(0x8100))),
     ] {
         check(&edge, &case(name, Verdict::NotOurs, &packet), &Target::FREE);
     }

@@ -1,20 +1,22 @@
 //! Makes every repetition of a test run another client's packet.
 //!
-//! BPF_PROG_TEST_RUN repeats a program on one and the same frame. This program writes the next
-//! client into the frame and then calls the program that is measured, which stays as it is shipped.
-//! What it costs is the same for each of them, so it is gone from their differences.
+//! BPF_PROG_TEST_RUN repeats a program on one and the same frame. This program takes off what the
+//! run before has put around the packet, writes the next client into the frame and then calls the
+//! program that is measured, which stays as it is shipped. What it costs is the same for each of
+//! them, so it is gone from their differences.
 
 use aya_ebpf::{
     bindings::xdp_action,
+    helpers::generated::bpf_xdp_adjust_head,
     macros::{map, xdp},
     maps::ProgramArray,
     programs::XdpContext,
 };
 use lb_ebpf::{
     cursor::Cursor,
-    header::{Ethernet, Header},
+    header::{Ethernet, Header, Tcp},
 };
-use network_types::{ip::Ipv4Hdr, tcp::TcpHdr};
+use network_types::ip::{Ipv4Hdr, Ipv6Hdr};
 
 use super::cursor;
 
@@ -53,30 +55,77 @@ fn generate_for_product(context: XdpContext) -> u32 {
 /// A constant index makes the tail call a direct jump.
 #[inline(always)]
 fn generate(mut context: XdpContext, index: u32) -> u32 {
-    if next_client(&mut cursor(&mut context)).is_some() {
+    if shrink(&mut context).is_some() && next_client(&mut cursor(&mut context)).is_some() {
         // SAFETY: nothing here waits to be dropped.
         unsafe { MEASURED.tail_call(&context, index) };
     }
     xdp_action::XDP_ABORTED
 }
 
-/// Puts the next client into a TCP segment over IPv4 without options; `None` if it is too short.
+/// Takes off the tunnel's header. The helper is called when there is none, too: it costs the floor
+/// what it costs the others.
+#[inline(always)]
+fn shrink(context: &mut XdpContext) -> Option<()> {
+    let (bytes, ether_type) = outer(&mut cursor(context))?;
+    // SAFETY: the helper moves the beginning of the frame and nothing else.
+    if unsafe { bpf_xdp_adjust_head(context.ctx, bytes) } != 0 {
+        return None;
+    }
+    let ethernet = cursor(context).take::<Ethernet>()?;
+    ethernet.destination = STATION.into();
+    ethernet.ether_type = ether_type;
+    Some(())
+}
+
+/// Length of the tunnel's header, and the frame's type.
+#[inline(always)]
+fn outer(cursor: &mut Cursor<'_>) -> Option<(i32, [u8; 2])> {
+    let ethernet = cursor.take::<Ethernet>()?;
+    let ip = cursor.take::<Ipv4Hdr>()?;
+    // In IPv6 the next header stands where flags and offset begin in IPv4.
+    let next_header = ip.frags[0];
+    let bytes = match (ip.version(), ip.proto, next_header) {
+        (4, 4, _) => Ipv4Hdr::LEN,
+        (6, _, 41) => Ipv6Hdr::LEN,
+        _ => 0,
+    };
+    Some((bytes as i32, ethernet.ether_type))
+}
+
+/// Puts the next client into a TCP segment without options of any kind; `None` if it is too short.
 #[inline(always)]
 fn next_client(cursor: &mut Cursor<'_>) -> Option<()> {
     let ethernet = cursor.take::<Ethernet>()?;
-    let ip = cursor.take::<Ipv4Hdr>()?;
-    let tcp = cursor.take::<TcpHdr>()?;
+    if ethernet.ether_type == Ethernet::IPV6 {
+        let ip = cursor.take::<Ipv6Hdr>()?;
+        let client = turn(cursor)?;
+        // What the program before has changed.
+        ip.hop_limit = 64;
+        let [a, b, c, d] = scattered(client).to_be_bytes();
+        let [.., w, x, y, z] = &mut ip.src_addr;
+        [*w, *x, *y, *z] = [a, b, c, d];
+    } else {
+        let ip = cursor.take::<Ipv4Hdr>()?;
+        let client = turn(cursor)?;
+        ip.ttl = 64;
+        ip.src_addr = scattered(client).to_be_bytes();
+    }
+    Some(())
+}
+
+/// Writes the port of the client whose turn it is, and returns the client.
+#[inline(always)]
+fn turn(cursor: &mut Cursor<'_>) -> Option<u32> {
+    let tcp = cursor.take::<Tcp>()?;
     let clients = cursor.take::<Clients>()?;
     let client = u32::from_le_bytes(clients.next);
     let next = client.wrapping_add(1);
     let wraps = next >= u32::from_le_bytes(clients.count);
     clients.next = if wraps { 0 } else { next }.to_le_bytes();
-    // What the program before has changed.
-    ethernet.destination = STATION;
-    ip.ttl = 64;
-    ip.src_addr = scattered(client).to_be_bytes();
-    tcp.source = (client as u16).to_be_bytes();
-    Some(())
+    let [_, _, c, d] = tcp.ports;
+    let [a, b] = (client as u16).to_be_bytes();
+    tcp.ports = [a, b, c, d];
+    Some(client)
 }
 
 /// One to one, but without an order that a hash could profit from (the last step of MurmurHash3).

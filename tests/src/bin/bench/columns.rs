@@ -2,10 +2,13 @@
 
 use std::net::Ipv4Addr;
 
+use lb_common::Target;
 use lb_tests::datapath::{
-    edge::{XDP_PASS, XDP_TX},
-    packet::{Packet, SERVICE, data, syn},
+    edge::{self, XDP_PASS, XDP_TX},
+    packet::{ACK, Packet, SERVICE, data, syn, syn_v6},
 };
+
+use crate::rig::{FLOW_ENTRIES, MANY_FLOW_ENTRIES};
 
 /// New flows in all rounds together: a load of 0.2 for the product, and no eviction for the
 /// reference.
@@ -15,10 +18,16 @@ const NEW_FLOWS: u32 = 800_000;
 pub(crate) struct Column {
     /// Its name in the report.
     pub(crate) name: &'static str,
-    /// A packet; the generator changes its client.
+    /// A packet to the service, with which a flow begins.
+    pub(crate) first: Packet,
+    /// The packet that is measured; the generator changes its client.
     pub(crate) packet: Packet,
+    /// How a target is reached.
+    pub(crate) through: fn(Target) -> Target,
     /// Clients that take turns, each with one flow.
     pub(crate) clients: u32,
+    /// Entries of the product's flow table.
+    pub(crate) flow_entries: u32,
     /// Packets per round and program.
     pub(crate) packets: u32,
     /// What stands in the flow tables before.
@@ -45,41 +54,72 @@ impl Column {
     }
 }
 
+/// Columns of established flows: name, first packet, how a target is reached, number of flows.
+type Established = (&'static str, fn() -> Packet, fn(Target) -> Target, u32);
+
+const ESTABLISHED: [Established; 10] = [
+    ("ipip-v4-1", syn, edge::through_v4, 1),
+    ("ipip-v4-10000", syn, edge::through_v4, 10_000),
+    ("ipip-v4-900000", syn, edge::through_v4, 900_000),
+    ("l2-dsr-v4-1", syn, direct, 1),
+    ("l2-dsr-v4-10000", syn, direct, 10_000),
+    ("l2-dsr-v4-900000", syn, direct, 900_000),
+    ("ipip-v6-1", syn_v6, edge::through_v6, 1),
+    ("ipip-v6-10000", syn_v6, edge::through_v6, 10_000),
+    ("l2-dsr-v6-1", syn_v6, direct, 1),
+    ("l2-dsr-v6-10000", syn_v6, direct, 10_000),
+];
+
+fn direct(target: Target) -> Target {
+    target
+}
+
 /// All columns, with one `share`th of the packets of a full run.
 pub(crate) fn columns(rounds: u32, share: u32) -> Vec<Column> {
-    let established = |name, clients| Column {
+    let established = ESTABLISHED.map(|(name, first, through, clients)| Column {
         name,
-        packet: data(),
+        first: first(),
+        packet: first().flags(ACK),
+        through,
         clients,
+        flow_entries: if clients > FLOW_ENTRIES / 4 {
+            MANY_FLOW_ENTRIES
+        } else {
+            FLOW_ENTRIES
+        },
         packets: 300_000 / share,
         before: Before::Established,
         action: XDP_TX,
-    };
+    });
     let new = |name, before| Column {
         name,
+        first: syn(),
         packet: syn(),
+        through: direct,
         clients: u32::MAX,
+        flow_entries: MANY_FLOW_ENTRIES,
         packets: (NEW_FLOWS / rounds / share).max(1),
         before,
         action: XDP_TX,
     };
     let not_ours = |name, packet| Column {
         name,
+        first: syn(),
         packet,
+        through: direct,
         clients: 10_000,
+        flow_entries: FLOW_ENTRIES,
         packets: 300_000 / share,
         before: Before::Nothing,
         action: XDP_PASS,
     };
-    let other_address = Ipv4Addr::new(203, 0, 113, 11);
-    vec![
-        established("l2-dsr-v4-1", 1),
-        established("l2-dsr-v4-10000", 10_000),
-        established("l2-dsr-v4-900000", 900_000),
+    let other_address = Ipv4Addr::new(203, 0, 113, 11).into();
+    let others = [
         new("new-flows", Before::Nothing),
         new("new-flows-full-table", Before::Full),
         not_ours("not-ours-port", data().to((SERVICE.0, 81))),
         not_ours("not-ours-address", data().to((other_address, SERVICE.1))),
-        not_ours("not-ours-arp", data().ether_type(0x0806)),
-    ]
+        not_ours("not-ours-arp", data().ether_type(Some(0x0806))),
+    ];
+    established.into_iter().chain(others).collect()
 }

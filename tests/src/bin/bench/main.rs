@@ -18,10 +18,11 @@ mod measure;
 mod report;
 mod rig;
 
+use anyhow::bail;
 use clap::{Parser, ValueEnum};
 
 use self::{
-    columns::columns,
+    columns::{Column, columns},
     measure::{Measured, measure},
     report::Report,
     rig::{Rig, Subject},
@@ -37,6 +38,9 @@ struct Args {
     /// 2 rounds of a tenth of the packets: shows that it works, and no more
     #[arg(long, conflicts_with = "rounds")]
     quick: bool,
+    /// Only columns with one of these words in their name
+    #[arg(value_name = "WORD")]
+    columns: Vec<String>,
     /// How the figures are printed
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
@@ -56,20 +60,32 @@ fn main() -> anyhow::Result<()> {
         (args.rounds, 1)
     };
     let cpu = lb_tests::datapath::stay_on_one_cpu();
-    let rig = Rig::new()?;
+    let columns: Vec<Column> = columns(rounds, share)
+        .into_iter()
+        .filter(|column| {
+            args.columns.is_empty() || args.columns.iter().any(|c| column.name.contains(c))
+        })
+        .collect();
+    let Some(largest) = columns.iter().max_by_key(|column| column.flow_entries) else {
+        bail!(
+            "no column has one of the words {:?} in its name",
+            args.columns
+        );
+    };
+    let rig = Rig::new(largest)?;
     let maps_bytes = [
         rig.maps_bytes(Subject::Product)?,
         rig.maps_bytes(Subject::Reference)?,
     ];
     drop(rig);
-    let measured: Vec<Measured> = columns(rounds, share)
+    let measured: Vec<Measured> = columns
         .iter()
         .map(|column| {
             eprintln!("measuring {}", column.name);
             measure(column, rounds)
         })
         .collect::<anyhow::Result<_>>()?;
-    let report = Report::new(cpu, rounds, maps_bytes, &measured);
+    let report = Report::new(cpu, rounds, maps_bytes, largest.flow_entries, &measured);
     match args.format {
         Format::Json => println!("{:#}", report.json()),
         Format::Text => print!("{report}"),

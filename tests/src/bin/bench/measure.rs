@@ -1,11 +1,11 @@
 //! Measures one column.
 
 use anyhow::ensure;
-use lb_tests::datapath::{edge::XDP_TX, packet::syn};
+use lb_tests::datapath::edge::XDP_TX;
 
 use crate::{
     columns::{Before, Column},
-    rig::{FLOW_ENTRIES, REFERENCE_ENTRIES, Rig, Stream, Subject},
+    rig::{REFERENCE_ENTRIES, Rig, Stream, Subject},
 };
 
 /// A column with what was measured.
@@ -33,7 +33,7 @@ pub(crate) struct Round {
 
 /// Measures a column with programs that are loaded anew for it.
 pub(crate) fn measure(column: &Column, rounds: u32) -> anyhow::Result<Measured> {
-    let rig = Rig::new()?;
+    let rig = Rig::new(column)?;
     prepare(&rig, column)?;
     let hits = rig.hits();
     let misses = rig.reference_misses()?;
@@ -61,7 +61,7 @@ pub(crate) fn measure(column: &Column, rounds: u32) -> anyhow::Result<Measured> 
         is_ours: column.is_ours(),
         rounds,
         hit_rates: column.is_ours().then_some([hits, 1.0 - misses]),
-        load: rig.table_load(),
+        load: rig.inserted() as f64 / f64::from(column.flow_entries),
     })
 }
 
@@ -96,7 +96,7 @@ fn prepare(rig: &Rig, column: &Column) -> anyhow::Result<()> {
         Before::Nothing => {}
         Before::Established => {
             // A SYN and one more packet make a flow established.
-            for packet in [&syn(), &column.packet] {
+            for packet in [&column.first, &column.packet] {
                 for subject in [Subject::Reference, Subject::Product] {
                     let mut stream = Stream::new(packet, column.clients);
                     rig.run(subject, &mut stream, column.clients)?;
@@ -107,7 +107,7 @@ fn prepare(rig: &Rig, column: &Column) -> anyhow::Result<()> {
             // With half as many flows again as places, nine buckets in ten are full.
             for (subject, places) in [
                 (Subject::Reference, REFERENCE_ENTRIES),
-                (Subject::Product, FLOW_ENTRIES),
+                (Subject::Product, column.flow_entries),
             ] {
                 let mut stream = Stream::new(&column.packet, column.clients).starting_with(1 << 31);
                 rig.run(subject, &mut stream, places / 2 * 3)?;

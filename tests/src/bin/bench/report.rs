@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{
     measure::{Measured, Round},
-    rig::{FLOW_ENTRIES, REFERENCE_ENTRIES},
+    rig::REFERENCE_ENTRIES,
 };
 
 /// What was measured, summed up.
@@ -16,6 +16,8 @@ pub(crate) struct Report {
     rounds: u32,
     /// Memory of the product's maps and of the reference's.
     maps_bytes: [u64; 2],
+    /// Entries of the product's flow table when that was taken.
+    flow_entries: u32,
     lines: Vec<Line>,
 }
 
@@ -35,11 +37,18 @@ struct Line {
 
 impl Report {
     /// Sums the columns up; each has a round at least.
-    pub(crate) fn new(cpu: usize, rounds: u32, maps_bytes: [u64; 2], columns: &[Measured]) -> Self {
+    pub(crate) fn new(
+        cpu: usize,
+        rounds: u32,
+        maps_bytes: [u64; 2],
+        flow_entries: u32,
+        columns: &[Measured],
+    ) -> Self {
         Self {
             cpu,
             rounds,
             maps_bytes,
+            flow_entries,
             lines: columns.iter().map(Line::new).collect(),
         }
     }
@@ -51,7 +60,7 @@ impl Report {
             "cpu": self.cpu,
             "rounds": self.rounds,
             "columns": self.lines.iter().map(Line::json).collect::<Vec<_>>(),
-            "flow_entries": FLOW_ENTRIES,
+            "flow_entries": self.flow_entries,
             "maps_bytes": maps_bytes,
             "reference_flow_entries": REFERENCE_ENTRIES,
             "reference_maps_bytes": reference_maps_bytes,
@@ -89,8 +98,9 @@ impl fmt::Display for Report {
             .map(|bytes| bytes as f64 / f64::from(1 << 20));
         writeln!(
             f,
-            "product: {FLOW_ENTRIES} flow entries, all maps {product:.1} MiB; \
-             reference: {REFERENCE_ENTRIES} flow entries, all maps {reference:.1} MiB"
+            "product: {} flow entries, all maps {product:.1} MiB; \
+             reference: {REFERENCE_ENTRIES} flow entries, all maps {reference:.1} MiB",
+            self.flow_entries
         )
     }
 }

@@ -2,31 +2,38 @@
 
 use std::{
     fs,
-    net::Ipv4Addr,
     os::fd::{AsFd as _, AsRawFd as _},
 };
 
 use anyhow::Context as _;
 use aya::{
-    Ebpf, EbpfLoader, TestRun as _, TestRunOptions,
+    Ebpf, EbpfLoader, Pod, TestRun as _, TestRunOptions,
     maps::{Array, HashMap, MapData, MapInfo, PerCpuArray, ProgramArray},
     programs::Xdp,
 };
-use lb_common::{FlowEvent, Protocol, WAYS};
+use lb_common::{FlowEvent, ForwardMode, Target, Tuple, WAYS};
 use lb_tests::datapath::{
     edge::{self, Edge, Settings, WEB},
-    packet::{Packet, SERVICE},
+    packet::Packet,
 };
 use nix::time::{ClockId, clock_gettime};
+
+use crate::columns::Column;
 
 /// Generator, floor and reference.
 static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/tests-xdp"));
 
-/// Entries of the product's flow table: four times the largest number of flows.
-pub(crate) const FLOW_ENTRIES: u32 = 1 << 22;
+/// Entries of the product's flow table: four times the flows, and no less than its default.
+pub(crate) const FLOW_ENTRIES: u32 = 1 << 20;
+
+/// The same for columns with hundreds of thousands of flows.
+pub(crate) const MANY_FLOW_ENTRIES: u32 = 1 << 22;
 
 /// Entries of the reference's: it evicts nothing while there is room.
 pub(crate) const REFERENCE_ENTRIES: u32 = 1 << 20;
+
+/// The same for IPv6, which is measured with fewer flows.
+const REFERENCE_ENTRIES_V6: u32 = 1 << 16;
 
 /// Targets of the service.
 const TARGETS: u8 = 16;
@@ -87,23 +94,25 @@ pub(crate) struct Ran {
 }
 
 impl Rig {
-    /// Loads them; no flow is known.
-    pub(crate) fn new() -> anyhow::Result<Self> {
+    /// Loads them, with the service of a column. No flow is known.
+    pub(crate) fn new(column: &Column) -> anyhow::Result<Self> {
         let mut loader = EbpfLoader::new();
         // The object has nothing to relocate, and reading the kernel's types takes a while.
         let mut object = loader
             .btf(None)
             .map_max_entries("REFERENCE_FLOWS", REFERENCE_ENTRIES)
+            .map_max_entries("REFERENCE_FLOWS_V6", REFERENCE_ENTRIES_V6)
             .load(OBJECT)
             .context("the bench needs root to load programs")?;
         for (name, program) in object.programs_mut() {
             let program: &mut Xdp = program.try_into()?;
             program.load().with_context(|| name.to_owned())?;
         }
-        let edge = Edge::with_web(&Settings {
-            buckets: FLOW_ENTRIES / WAYS as u32,
+        let settings = Settings {
+            buckets: column.flow_entries / WAYS as u32,
             ..Settings::default()
-        });
+        };
+        let edge = Edge::serving(&settings, &column.first);
         let measured = object.take_map("MEASURED").context("MEASURED")?;
         let mut measured: ProgramArray<_> = measured.try_into()?;
         for subject in [Subject::Floor, Subject::Reference, Subject::Product] {
@@ -115,8 +124,8 @@ impl Rig {
             edge,
             _measured: measured,
         };
-        rig.set_targets()?;
-        rig.publish(SERVICE)?;
+        rig.set_targets(column.through)?;
+        rig.publish(&column.first.tuple())?;
         Ok(rig)
     }
 
@@ -135,17 +144,21 @@ impl Rig {
                 Subject::Product => "generate_for_product",
             },
         )?;
-        let frame = stream.frame.clone();
+        // The last packet may come out with a tunnel's header.
+        let mut out = vec![0; stream.frame.len() + 40];
         let start = cpu_time()?;
         let result = generator.test_run(TestRunOptions {
-            data_in: Some(&frame),
-            data_out: Some(&mut stream.frame),
+            data_in: Some(&stream.frame),
+            data_out: Some(&mut out),
             repeat: packets,
             ..TestRunOptions::default()
         })?;
+        let nanoseconds = (cpu_time()? - start) / f64::from(packets);
+        out.truncate(result.data_size_out as usize);
+        stream.frame = out;
         Ok(Ran {
             action: result.return_value,
-            nanoseconds: (cpu_time()? - start) / f64::from(packets),
+            nanoseconds,
         })
     }
 
@@ -161,9 +174,9 @@ impl Rig {
         Ok(misses.get(&0, 0)?.iter().sum())
     }
 
-    /// Which part of the product's flow table is in use: entries written where none was live.
-    pub(crate) fn table_load(&self) -> f64 {
-        self.edge.events(FlowEvent::Inserted) as f64 / f64::from(FLOW_ENTRIES)
+    /// Entries that the product has written where none was live.
+    pub(crate) fn inserted(&self) -> u64 {
+        self.edge.events(FlowEvent::Inserted)
     }
 
     /// Memory of a program's maps in bytes.
@@ -175,12 +188,12 @@ impl Rig {
         maps.into_iter().map(map_bytes).sum()
     }
 
-    fn set_targets(&mut self) -> anyhow::Result<()> {
+    fn set_targets(&mut self, through: fn(Target) -> Target) -> anyhow::Result<()> {
         let map = self.object.map_mut("REFERENCE_TARGETS");
-        let mut targets: Array<_, [[u8; 6]; 2]> = map.context("REFERENCE_TARGETS")?.try_into()?;
+        let mut targets: Array<_, [u8; 44]> = map.context("REFERENCE_TARGETS")?.try_into()?;
         for id in 1..=TARGETS {
-            let target = edge::target(id);
-            targets.set(id.into(), [target.next_hop, target.source], 0)?;
+            let target = through(edge::target(id));
+            targets.set(id.into(), plain(&target), 0)?;
             self.edge.set_target(id.into(), target);
         }
         let slots: Vec<u16> = (0..SLOTS)
@@ -191,15 +204,45 @@ impl Rig {
     }
 
     /// Makes the edge's service the reference's too.
-    fn publish(&mut self, (address, port): (Ipv4Addr, u16)) -> anyhow::Result<()> {
-        let [high, low] = port.to_be_bytes();
-        let key = [address.octets(), [high, low, Protocol::TCP.0, 0]].map(u32::from_ne_bytes);
-        let map = self.object.map_mut("REFERENCE_SERVICES");
-        let mut services: HashMap<_, [u32; 2], [u32; 2]> =
-            map.context("REFERENCE_SERVICES")?.try_into()?;
-        services.insert(key, [1, TARGETS.into()], 0)?;
-        Ok(())
+    fn publish(&mut self, tuple: &Tuple) -> anyhow::Result<()> {
+        let [high, low] = tuple.ports.service().to_be_bytes();
+        let last = u32::from_ne_bytes([high, low, tuple.protocol.0, 0]);
+        let [a, b, c, d] = tuple.service.words();
+        let targets = [1, TARGETS.into()];
+        if tuple.service.is_v4() {
+            self.insert("REFERENCE_SERVICES", [d, last], targets)
+        } else {
+            self.insert("REFERENCE_SERVICES_V6", [a, b, c, d, last], targets)
+        }
     }
+
+    fn insert<K: Pod>(&mut self, map: &'static str, key: K, value: [u32; 2]) -> anyhow::Result<()> {
+        let services = self.object.map_mut(map).context(map)?;
+        let mut services: HashMap<_, K, [u32; 2]> = services.try_into()?;
+        Ok(services.insert(key, value, 0)?)
+    }
+}
+
+/// The target as the reference has it: MAC addresses, and the addresses of the outer header, those
+/// of IPv4 in the first four of 16 bytes.
+fn plain(target: &Target) -> [u8; 44] {
+    let mut plain = [0; 44];
+    plain[..6].copy_from_slice(&target.next_hop);
+    plain[6..12].copy_from_slice(&target.source);
+    let address = target.address.octets();
+    match target.forward {
+        ForwardMode::IPIP if target.address.is_v4() => {
+            plain[12..16].copy_from_slice(&target.outer.as_v4().0);
+            plain[28..32].copy_from_slice(&address[12..]);
+        }
+        ForwardMode::IPIP => {
+            let source = target.outer.as_v6().map(u32::to_ne_bytes);
+            plain[12..28].copy_from_slice(source.as_flattened());
+            plain[28..].copy_from_slice(&address);
+        }
+        _ => {}
+    }
+    plain
 }
 
 fn program<'a>(object: &'a Ebpf, edge: &'a Edge, subject: Subject) -> anyhow::Result<&'a Xdp> {

@@ -1,0 +1,147 @@
+//! The packet travels inside another one of its own family, whose sender is this edge. The backend
+//! takes it out, finds the service address on itself, and answers the client directly.
+
+use lb_common::{Address, Outer, Way};
+
+use super::l2_dsr;
+use crate::{
+    cursor::Cursor,
+    header::{Ethernet, OuterV4, OuterV6},
+    parse::{Family, Ip},
+    word,
+};
+
+/// Where a tunnel leads.
+#[derive(Clone, Copy, Debug)]
+pub struct Tunnel {
+    /// The backend.
+    pub address: Address,
+    /// The rest of the outer header.
+    pub outer: Outer,
+}
+
+/// What is put around a packet, if something is: an Ethernet header and an IP header. It holds no
+/// more than the packet decides, since everything else can be read once the frame has grown.
+///
+/// Each part always has a value: the compiler may take whatever a register holds for one that has
+/// none, and the verifier refuses that if it is a pointer.
+#[derive(Clone, Copy, Debug)]
+pub struct Envelope {
+    family: Option<Family>,
+    /// Of IPv4, type of service and ECN (RFC 2003, 3.1; RFC 6040, normal mode). Of IPv6, version,
+    /// traffic class and flow label, as they stand in memory: with its label, routers that spread
+    /// flows by it spread tunnelled ones as well (RFC 6438), and it costs nothing.
+    inner: u32,
+    /// Bytes of the inner packet.
+    length: u32,
+}
+
+impl Envelope {
+    /// The packet goes as it is.
+    pub const NONE: Self = Self {
+        family: None,
+        inner: 0,
+        length: 0,
+    };
+
+    /// For a packet of `length` bytes with this header, on its way to `backend`; `None` if that is of
+    /// the other family.
+    #[inline(always)]
+    pub fn around(ip: &Ip<'_>, length: u32, backend: Address) -> Option<Self> {
+        let (family, inner) = match ip {
+            Ip::V4(ip) if backend.is_v4() => (Family::V4, ip.tos.into()),
+            Ip::V6(ip) if !backend.is_v4() => (Family::V6, word::u32(&ip.vcf)),
+            _ => return None,
+        };
+        Some(Self {
+            family: Some(family),
+            inner,
+            length,
+        })
+    }
+
+    /// Bytes that the frame grows by; 0 if nothing is put around it.
+    #[inline(always)]
+    pub fn growth(&self) -> usize {
+        match self.family {
+            None => 0,
+            Some(Family::V4) => size_of::<OuterV4>(),
+            Some(Family::V6) => size_of::<OuterV6>(),
+        }
+    }
+
+    /// Writes it over the first bytes of the frame, which has grown at its beginning; `None` if the
+    /// frame is too short.
+    #[inline(always)]
+    pub fn write(&self, cursor: &mut Cursor<'_>, way: &Way, tunnel: &Tunnel) -> Option<()> {
+        let ethernet: &mut Ethernet = cursor.take()?;
+        let ether_type = match self.family? {
+            Family::V4 => {
+                let outer: &mut OuterV4 = cursor.take()?;
+                put(&mut outer.0, v4(self.inner, tunnel, self.length));
+                Ethernet::IPV4
+            }
+            Family::V6 => {
+                let outer: &mut OuterV6 = cursor.take()?;
+                put(&mut outer.0, v6(self.inner, tunnel, self.length));
+                Ethernet::IPV6
+            }
+        };
+        l2_dsr::write(ethernet, way);
+        word::put_u16(&mut ethernet.ether_type, u16::from_ne_bytes(ether_type));
+        Some(())
+    }
+}
+
+#[inline(always)]
+fn v4(tos: u32, tunnel: &Tunnel, length: u32) -> [u32; 5] {
+    let length = length + size_of::<OuterV4>() as u32;
+    let (source, sum) = tunnel.outer.as_v4();
+    let [high, low] = (length as u16).to_be_bytes();
+    let [.., destination] = tunnel.address.words();
+    let [a, b] = checksum(sum + tos + length).to_be_bytes();
+    [
+        u32::from_ne_bytes([0x45, tos as u8, high, low]),
+        u32::from_ne_bytes([0, 0, 0x40, 0]),
+        u32::from_ne_bytes([Outer::TTL, 4, a, b]),
+        u32::from_ne_bytes(source),
+        destination,
+    ]
+}
+
+/// The checksum for the sum of a header's other words, which is far below 2^32.
+#[inline(always)]
+fn checksum(sum: u32) -> u16 {
+    // The first carries can make one more.
+    let folded = (sum & 0xffff) + (sum >> 16);
+    let folded = (folded & 0xffff) + (folded >> 16);
+    !(folded as u16)
+}
+
+#[inline(always)]
+fn v6(first: u32, tunnel: &Tunnel, length: u32) -> [u32; 10] {
+    let [high, low] = (length as u16).to_be_bytes();
+    let [a, b, c, d] = tunnel.outer.as_v6();
+    let [e, f, g, h] = tunnel.address.words();
+    [
+        first,
+        u32::from_ne_bytes([high, low, 41, Outer::TTL]),
+        a,
+        b,
+        c,
+        d,
+        e,
+        f,
+        g,
+        h,
+    ]
+}
+
+#[inline(always)]
+fn put<const N: usize>(header: &mut [[u8; 4]; N], words: [u32; N]) {
+    let mut i = 0;
+    while i < N {
+        word::put_u32(&mut header[i], words[i]);
+        i += 1;
+    }
+}
