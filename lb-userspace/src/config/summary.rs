@@ -191,15 +191,12 @@ fn probe_summary(probe: &Probe) -> String {
     match &probe.kind {
         ProbeKind::Http(http) => format!("{} every {interval}", request(http)),
         ProbeKind::Https(https) => {
-            let name = &https.server_name;
-            let checked = match &https.trust {
-                Trust::Anyone => "of anyone: the certificate is not checked".to_owned(),
-                Trust::Authorities(_) => format!("of {name}"),
+            let certificate = match &https.trust {
+                Trust::Anyone => "certificate not checked".to_owned(),
+                Trust::Authorities(_) => format!("certificate for {}", https.server_name),
             };
-            format!(
-                "{} over TLS {checked}, every {interval}",
-                request(&https.http)
-            )
+            let request = request(&https.http);
+            format!("{request} over TLS, {certificate}, every {interval}")
         }
         ProbeKind::Tcp => format!("TCP :{port} every {interval}"),
     }

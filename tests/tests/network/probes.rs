@@ -18,18 +18,21 @@ impl Tls {
         let scratch = Scratch::new();
         let mut parameters = CertificateParams::default();
         parameters.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let key = KeyPair::generate().unwrap();
-        let authority = parameters.self_signed(&key).unwrap();
-        fs::write(scratch.path("ca.pem"), authority.pem()).unwrap();
+        let key = KeyPair::generate().expect("a key");
+        let authority = parameters.self_signed(&key).expect("an authority");
+        fs::write(scratch.path("ca.pem"), authority.pem()).expect("a place for it");
         let issuer = Issuer::new(parameters, key);
         Self { scratch, issuer }
     }
 
     fn serve(&self, host: &Host, year_of_end: i32) -> Process {
-        let mut parameters = CertificateParams::new(["www.example.com".to_owned()]).unwrap();
+        let mut parameters =
+            CertificateParams::new(["www.example.com".to_owned()]).expect("a name");
         parameters.not_after = date_time_ymd(year_of_end, 1, 1);
-        let key = KeyPair::generate().unwrap();
-        let certificate = parameters.signed_by(&key, &self.issuer).unwrap();
+        let key = KeyPair::generate().expect("a key");
+        let certificate = parameters
+            .signed_by(&key, &self.issuer)
+            .expect("a certificate");
         let configuration = format!(
             "daemon off; master_process off; pid nginx.pid; events {{}}
              http {{
@@ -45,7 +48,7 @@ impl Tls {
             ("key.pem", key.serialize_pem()),
             ("nginx.conf", configuration),
         ] {
-            fs::write(self.scratch.path(name), content).unwrap();
+            fs::write(self.scratch.path(name), content).expect("a place for it");
         }
         let mut command = host.command("nginx");
         command

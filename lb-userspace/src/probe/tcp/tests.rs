@@ -43,7 +43,7 @@ async fn one_that_greets_sees_a_clean_end_too() {
 #[tokio::test]
 async fn one_that_never_closes_does_not_hold_up_the_sample() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let start = Instant::now();
+    let start = time::Instant::now();
     let latency = probe(listener.local_addr().unwrap(), Duration::MAX)
         .await
         .unwrap();

@@ -6,13 +6,18 @@ use rcgen::{CertificateParams, KeyPair};
 
 use super::*;
 use crate::{
-    config::{authorities::Host, parse_on},
-    model::{HttpsProbe, Trust},
+    config::{authorities::Host, parse_on, summary},
+    model::{HttpsProbe, Model, Trust},
 };
 
 /// The mistakes of a probe, or the probe, on a host that trusts one authority and has the file
 /// `/ca.pem`.
 fn on_a_host(probe: &str) -> Result<ProbeKind, String> {
+    Ok(model(probe)?.groups["g"].probe.clone().unwrap().kind)
+}
+
+/// The whole configuration on that host.
+fn model(probe: &str) -> Result<Model, String> {
     let key = KeyPair::generate().unwrap();
     let certificate = CertificateParams::default().self_signed(&key).unwrap();
     let host = Host {
@@ -26,7 +31,7 @@ fn on_a_host(probe: &str) -> Result<ProbeKind, String> {
     let probe = format!("probe = {{ {probe} }}");
     let text = with("probe = { kind = \"http\" }", &probe);
     let checked = parse_on(&text, host).map_err(|errors| errors.to_string())?;
-    Ok(checked.model.groups["g"].probe.clone().unwrap().kind)
+    Ok(checked.model)
 }
 
 #[track_caller]
@@ -141,6 +146,23 @@ fn a_host_without_authorities_is_told_at_the_check() {
     let expected = "group[0].probe.ca_file: is missing, and this host has no certificates of \
         authorities; install the package `ca-certificates`, or name a file with them";
     assert_eq!(mistakes(&text), [expected]);
+}
+
+#[test]
+fn the_summary_says_what_is_sent_and_whether_a_certificate_is_checked() {
+    for (probe, said) in [
+        (
+            "kind = \"https\", host = \"a.example:8443\"",
+            "HEAD :80/ over TLS, certificate for a.example, every 30s, 2 of 4",
+        ),
+        (
+            "kind = \"https\", host = \"a.example\", verify = false",
+            "HEAD :80/ over TLS, certificate not checked, every 30s, 2 of 4",
+        ),
+        ("kind = \"tcp\"", "TCP :80 every 30s, 2 of 4"),
+    ] {
+        assert_eq!(summary(&model(probe).unwrap()).groups[0].probe, said);
+    }
 }
 
 #[test]
