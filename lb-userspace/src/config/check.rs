@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{
     Checked, backend, edge,
     group::{self, Surroundings},
-    problem::{Problem, Wrong},
+    problem::Problem,
     raw::{Found, Table},
     service,
     summary::summary,
@@ -11,6 +11,7 @@ use super::{
 use crate::{
     dataplane::Capacity,
     model::{Backend, Group, Model, Name, Service},
+    refusal::{self, Refusal},
     table::group_id,
 };
 
@@ -68,11 +69,12 @@ fn check_services(root: &Table<'_>, services: &[Found<Service>], backends: &[Fou
         let service = &found.value;
         let first = *taken.entry(service.key()).or_insert(found);
         if first.path != found.path {
-            let message = format!(
-                "{} port {} {} is the service \"{}\" already",
-                service.address, service.port, service.protocol, first.value.name
+            let wrong = refusal::service::taken_endpoint(
+                service.address,
+                service.port,
+                service.protocol,
+                &first.value.name,
             );
-            let wrong = Wrong::new(message, "remove one of them, or use another port");
             root.wrong_at(format!("{}.port", found.path), wrong);
         }
     }
@@ -80,11 +82,7 @@ fn check_services(root: &Table<'_>, services: &[Found<Service>], backends: &[Fou
     let by_address: BTreeMap<_, _> = services.iter().map(by_address).collect();
     for Found { path, value } in backends {
         if let Some(service) = by_address.get(&value.address) {
-            let message = format!(
-                "{} is the address of the service \"{service}\"",
-                value.address
-            );
-            let wrong = Wrong::new(message, "use the server's own address");
+            let wrong = refusal::service::backend_is_service(value.address, service);
             root.wrong_at(format!("{path}.address"), wrong);
         }
     }
@@ -96,12 +94,8 @@ fn check_group_ids(root: &Table<'_>, groups: &[Found<Group>]) {
         let name = &found.value.name;
         let first = *taken.entry(group_id(name)).or_insert(name);
         if first != name {
-            let message =
-                format!("\"{name}\" has the same number in the kernel's tables as \"{first}\"");
-            root.wrong_at(
-                format!("{}.name", found.path),
-                Wrong::new(message, "rename one of them"),
-            );
+            let wrong = refusal::group::taken_group_number(name, first);
+            root.wrong_at(format!("{}.name", found.path), wrong);
         }
     }
 }
@@ -126,19 +120,13 @@ fn check_sizes(root: &Table<'_>, model: &Model) {
         ),
     ] {
         if number > most as usize {
-            let message = format!("there are {number} {what}");
-            let mend = format!("use at most {most}, or spread them over several edges");
-            root.wrong(key, Wrong::new(message, mend));
+            root.wrong(key, refusal::size::too_many(number, what, most));
         }
     }
     if summary.ring_slots > u64::from(model.edge.ring_slots) {
         let set = model.edge.ring_slots;
-        let message = format!(
-            "{set} is too small for the rings of {} groups and the change of one",
-            summary.rings
-        );
-        let mend = format!("use at least {}", summary.ring_slots);
-        root.wrong_at("edge.ring_slots".to_owned(), Wrong::new(message, mend));
+        let wrong = refusal::size::small_ring_pool(set, summary.rings, summary.ring_slots);
+        root.wrong_at("edge.ring_slots".to_owned(), wrong);
     }
 }
 
@@ -148,38 +136,25 @@ fn warnings(
     services: &[Found<Service>],
 ) -> Vec<Problem> {
     let mut warnings = Vec::new();
-    let mut warn = |path: &str, message: &str, mend: &str| {
-        warnings.push(Wrong::new(message, mend).at(path));
-    };
+    let mut warn = |path: &str, what: Refusal| warnings.push(what.at(path));
     if services.is_empty() {
-        warn(
-            "service",
-            "there is none",
-            "add a `[[service]]`, or nothing is forwarded",
-        );
+        warn("service", refusal::warning::no_service());
     }
     let members = groups.iter().flat_map(|found| &found.value.members);
     let used: BTreeSet<&Name> = members.map(|member| &member.backend).collect();
     for Found { path, value } in backends {
         if !used.contains(&value.name) {
-            let message = format!("backend \"{}\" is in no group", value.name);
-            warn(path, &message, "add it to one or remove it");
+            warn(path, refusal::warning::unused_backend(&value.name));
         }
     }
     let used: BTreeSet<&Name> = services.iter().map(|found| &found.value.group).collect();
     for Found { path, value } in groups {
         let name = &value.name;
         if !used.contains(name) {
-            let message = format!("no service uses group \"{name}\"");
-            warn(path, &message, "add one or remove it");
+            warn(path, refusal::warning::unused_group(name));
         }
         if value.members.iter().all(|member| !member.enabled) {
-            let message = format!("all members of \"{name}\" are disabled");
-            warn(
-                path,
-                &message,
-                "its services answer nobody until one is enabled",
-            );
+            warn(path, refusal::warning::disabled_group(name));
         }
     }
     warnings

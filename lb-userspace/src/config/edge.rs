@@ -8,7 +8,10 @@ use super::{
     problem::Wrong,
     raw::Table,
 };
-use crate::model::{Edge, XdpMode};
+use crate::{
+    model::{Edge, XdpMode},
+    refusal,
+};
 
 const LARGEST_TABLE: u32 = 1 << 26;
 const ONE_MILLION: u32 = 1 << 20;
@@ -59,8 +62,7 @@ fn interface(edge: &mut Table<'_>) -> Option<String> {
     edge.require("interfaces", "add `interfaces = [\"eth0\"]`");
     let interfaces = edge.list("interfaces", interface_name)?;
     if interfaces.len() > 1 {
-        let message = format!("{} interfaces are given", interfaces.len());
-        let wrong = Wrong::new(message, "use one: more than one is not there yet");
+        let wrong = refusal::value::several_interfaces(interfaces.len());
         edge.wrong("interfaces", wrong);
     }
     interfaces.into_iter().next()
@@ -71,10 +73,7 @@ fn interface_name(value: &Value) -> Result<String, Wrong> {
     let text = leaf::text(value, "the name of an interface, like \"eth0\"")?;
     let bad = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '/' | ':');
     if text.is_empty() || text.len() > 15 || matches!(text, "." | "..") || text.contains(bad) {
-        return Err(Wrong::new(
-            format!("{} is no interface name", shown(text)),
-            "use 1 to 15 letters without space, `/` or `:`",
-        ));
+        return Err(refusal::value::bad_interface_name(shown(text)));
     }
     Ok(text.to_owned())
 }
@@ -82,7 +81,7 @@ fn interface_name(value: &Value) -> Result<String, Wrong> {
 fn ring_key(value: &Value) -> Result<String, Wrong> {
     const WANTED: &str = "a text, the same on every edge";
     match leaf::text(value, WANTED)? {
-        "" => Err(Wrong::new("is empty", format!("use {WANTED}"))),
+        "" => Err(refusal::value::empty_text(WANTED)),
         text => Ok(text.to_owned()),
     }
 }
@@ -92,10 +91,7 @@ fn socket(value: &Value) -> Result<PathBuf, Wrong> {
     let path = leaf::path(value)?;
     match path.as_os_str().len() {
         0..=107 => Ok(path),
-        length => Err(Wrong::new(
-            format!("a socket's path can not be {length} bytes long"),
-            "use at most 107",
-        )),
+        length => Err(refusal::value::long_socket_path(length)),
     }
 }
 
@@ -121,14 +117,11 @@ fn table_size(
     let size = u32::try_from(number)
         .ok()
         .filter(|size| (least..=LARGEST_TABLE).contains(size))
-        .ok_or_else(|| leaf::out_of_range(number, wanted))?;
+        .ok_or_else(|| refusal::value::out_of_range(number, wanted))?;
     if fits(size) {
         Ok(size)
     } else {
-        Err(Wrong::new(
-            format!("{size} does not fit"),
-            format!("use {wanted}"),
-        ))
+        Err(refusal::value::odd_size(size, wanted))
     }
 }
 

@@ -2,7 +2,7 @@ use lb_common::Protocol;
 use toml::Value;
 
 use super::{leaf, names::Names, problem::Wrong, raw::Table};
-use crate::model::Service;
+use crate::{model::Service, refusal};
 
 /// Reads a `[[service]]`.
 pub(super) fn read(service: &mut Table<'_>, groups: &Names) -> Option<Service> {
@@ -22,7 +22,7 @@ pub(super) fn read(service: &mut Table<'_>, groups: &Names) -> Option<Service> {
 
 fn protocol(value: &Value) -> Result<Protocol, Wrong> {
     if value.as_str() == Some("udp") {
-        return Err(Wrong::new("udp is not there yet", "use \"tcp\""));
+        return Err(refusal::service::no_udp());
     }
     leaf::one_of(&[("tcp", Protocol::TCP)])(value)
 }

@@ -1,3 +1,5 @@
+mod refusals;
+
 use std::{fs, path::Path, time::Duration};
 
 use proptest::prelude::*;
