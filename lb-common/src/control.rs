@@ -10,8 +10,8 @@ use crate::{FLOW_PASSES, HashKey, abi::abi};
 pub struct Control {
     /// [`crate::ABI_VERSION`] of whoever made the maps.
     pub abi: u32,
-    /// Always 0.
-    pub reserved: u32,
+    /// Which of the two buffers of client prefixes is in use, 0 or 1. One store swaps both families.
+    pub clients: u32,
     /// CLOCK_MONOTONIC in nanoseconds of the daemon's last turn.
     pub heartbeat: u64,
     /// Coefficients of the ring hash, derived from the configuration: the same on every edge that

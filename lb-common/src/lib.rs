@@ -8,6 +8,7 @@
 
 mod abi;
 mod address;
+mod client;
 mod control;
 mod flow;
 mod hash;
@@ -19,16 +20,17 @@ mod verdict;
 
 pub use self::{
     address::Address,
+    client::{CLASSES, CLIENT_BUFFERS, LONG_NETWORKS, LongNetwork, Networks, Place, V6_PREFIXES},
     control::{Control, HEARTBEAT_OFFSET},
     flow::{Bucket, Entry, FlowState, IDLE_TICKS, IdleTicks, TICK_SHIFT, WAYS, tick},
     hash::{FLOW_PASSES, HashKey, HashWords},
     ring::{CHUNK, Chunk, Descriptor},
-    service::{Protocol, Service, ServiceKey, port_bit},
-    target::{ForwardMode, Target, TargetState},
+    service::{Port, Protocol, Row, Service, ServiceGroup, ServiceKey},
+    target::{ForwardMode, Outer, Target, TargetState},
     tuple::Tuple,
     verdict::{Counter, FLOW_EVENTS, FlowEvent, VERDICTS, Verdict},
 };
 
 /// Version of everything in this crate. A running program whose maps carry another version is
 /// never adopted. Raise it with every change of a layout or of a meaning.
-pub const ABI_VERSION: u32 = 2;
+pub const ABI_VERSION: u32 = 3;

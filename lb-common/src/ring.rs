@@ -12,8 +12,8 @@ pub struct Chunk(pub [u16; CHUNK]);
 
 /// Element of the map RINGS: where in the pool the ring of one (service, class) stands.
 ///
-/// It is one word, so that one store points a service to its new ring. Length 0 means that the
-/// policy gave no answer.
+/// It is one word, so that one store points a service to its new ring. One of length 0 is no ring
+/// but says what becomes of the packet.
 #[derive(
     Clone, Copy, Debug, Default, Eq, FromBytes, Immutable, IntoBytes, KnownLayout, PartialEq,
 )]
@@ -23,6 +23,10 @@ pub struct Descriptor(u64);
 impl Descriptor {
     /// No backend may be used.
     pub const NO_ANSWER: Self = Self(0);
+    /// A rule of the service says that the packet is dropped.
+    pub const DROP: Self = Self::new(1, 0);
+    /// A rule of the service says that the packet goes on to the host.
+    pub const PASS: Self = Self::new(2, 0);
 
     /// A ring of `length` slots that begins at slot `offset` of the pool.
     #[inline(always)]

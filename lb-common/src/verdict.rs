@@ -46,6 +46,10 @@ names! {
         NoTarget = "no_target",
         /// Dropped: its time to live ended here.
         TtlExpired = "ttl_expired",
+        /// Dropped: a rule of the service says so for this client.
+        RuleDropped = "rule_dropped",
+        /// Passed untouched: a rule of the service says so for this client.
+        RulePassed = "rule_passed",
     }
 }
 

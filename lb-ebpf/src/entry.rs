@@ -1,18 +1,19 @@
 //! What an entry of the flow table is worth: whether it holds, what it becomes, which one gives
 //! way.
 
-use lb_common::{Entry, FlowEvent, FlowState, IdleTicks, Protocol, Service, Target, WAYS};
+use lb_common::{Entry, FlowEvent, FlowState, IdleTicks, Protocol, Target, WAYS};
 
 use crate::parse::{Flow, Signal};
 
 #[cfg(test)]
 mod tests;
 
-/// Whether a packet of `flow` to `service` may follow a live entry of its flow to `target`.
+/// Whether a packet of `flow` may follow a live entry of its flow to `target`, whose group may
+/// serve the packet's service or not.
 ///
 /// # Errors
-/// - [`FlowEvent::Foreign`]: the target serves another group, so the entry is another flow's or
-///   the id went to another target.
+/// - [`FlowEvent::Foreign`]: it may not, so the entry is another flow's or the id went to another
+///   target.
 /// - [`FlowEvent::Left`]: the target was flushed, or takes no new flow and this packet opens one,
 ///   or is dead and UDP has no connection to lose.
 #[inline(always)]
@@ -20,9 +21,9 @@ pub fn may_follow(
     entry: Entry,
     target: &Target,
     flow: &Flow,
-    service: &Service,
+    serves: bool,
 ) -> Result<(), FlowEvent> {
-    if target.identity == 0 || target.group != service.group {
+    if target.identity == 0 || !serves {
         return Err(FlowEvent::Foreign);
     }
     let flushed = target.epoch != 0 && (entry.last_seen().wrapping_sub(target.epoch) as i32) < 0;

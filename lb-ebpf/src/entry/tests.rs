@@ -3,11 +3,6 @@ use lb_common::{Address, TargetState, Tuple};
 use super::*;
 
 const IDLE: IdleTicks = [10, 1000, 20, 40];
-const SERVICE: Service = Service {
-    group: 7,
-    row: 0,
-    id: 0,
-};
 
 fn entry(last_seen: u32, state: FlowState) -> Entry {
     Entry {
@@ -32,7 +27,7 @@ fn flow(signal: Signal, protocol: Protocol) -> Flow {
 
 fn target(state: u8) -> Target {
     Target {
-        group: SERVICE.group,
+        group: 7,
         identity: 1,
         state: TargetState(state),
         ..Target::FREE
@@ -78,16 +73,13 @@ fn every_state_byte_has_an_idle_time() {
 fn an_entry_of_another_group_or_of_a_free_id_is_foreign() {
     let entry = entry(100, FlowState::ESTABLISHED);
     let flow = flow(Signal::Data, Protocol::TCP);
-    let other_group = Target {
-        group: 8,
-        ..target(TargetState::TAKES_NEW)
-    };
+    let ours = target(TargetState::TAKES_NEW);
     let free = Target {
         identity: 0,
-        ..target(TargetState::TAKES_NEW)
+        ..ours
     };
-    for target in [other_group, free] {
-        let followed = may_follow(entry, &target, &flow, &SERVICE);
+    for (target, serves) in [(ours, false), (free, true)] {
+        let followed = may_follow(entry, &target, &flow, serves);
         assert_eq!(followed, Err(FlowEvent::Foreign));
     }
 }
@@ -109,7 +101,7 @@ fn only_packets_that_can_move_leave_a_target() {
         (Signal::Data, Protocol::UDP, takes_new, true),
         (Signal::Data, Protocol::UDP, dead, false),
     ] {
-        let followed = may_follow(entry, &target(state), &flow(signal, protocol), &SERVICE);
+        let followed = may_follow(entry, &target(state), &flow(signal, protocol), true);
         let expected = if stays { Ok(()) } else { Err(FlowEvent::Left) };
         assert_eq!(followed, expected, "{signal:?} {protocol} {state}");
     }
@@ -132,7 +124,7 @@ fn an_epoch_flushes_what_was_last_seen_before_it() {
             ..target(TargetState::TAKES_NEW)
         };
         let entry = entry(last_seen, FlowState::ESTABLISHED);
-        let followed = may_follow(entry, &target, &flow, &SERVICE);
+        let followed = may_follow(entry, &target, &flow, true);
         assert_eq!(followed.is_ok(), stays, "epoch {epoch}, seen {last_seen}");
     }
 }

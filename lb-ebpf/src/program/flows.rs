@@ -124,7 +124,8 @@ fn follow(
         return Err(FlowEvent::Miss);
     }
     let target = tables::target(entry.target()).ok_or(FlowEvent::Foreign)?;
-    entry::may_follow(entry, &target, flow, service)?;
+    let serves = tables::serves(target.group, service);
+    entry::may_follow(entry, &target, flow, serves)?;
     Ok((entry, target))
 }
 

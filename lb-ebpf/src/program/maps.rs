@@ -1,12 +1,13 @@
 //! The maps. The loader gives them other sizes where there is a setting for it.
 
 use aya_ebpf::{
-    bindings::BPF_F_MMAPABLE,
+    bindings::{BPF_F_MMAPABLE, BPF_F_NO_PREALLOC},
     macros::map,
-    maps::{Array, HashMap, PerCpuArray},
+    maps::{Array, HashMap, LpmTrie, PerCpuArray},
 };
 use lb_common::{
-    Address, Bucket, CHUNK, Chunk, Control, Counter, Descriptor, Service, ServiceKey, Target,
+    Address, Bucket, CHUNK, CLIENT_BUFFERS, Chunk, Control, Counter, Descriptor, LONG_NETWORKS,
+    LongNetwork, Networks, Port, Service, ServiceGroup, ServiceKey, Target, V6_PREFIXES,
 };
 use lb_ebpf::budget::Budget;
 
@@ -14,6 +15,7 @@ use lb_ebpf::budget::Budget;
 pub(super) const DEFAULT_BUCKETS: u32 = 1 << 17;
 
 const SERVICE_COUNT: u32 = 1024;
+const ROW_COUNT: u32 = 1 << 17;
 const TARGET_COUNT: u32 = 4096;
 const RING_SLOTS: u32 = 1 << 20;
 
@@ -21,22 +23,51 @@ const RING_SLOTS: u32 = 1 << 20;
 #[map]
 pub(super) static CONTROL: Array<Control> = Array::with_max_entries(1, BPF_F_MMAPABLE);
 
-/// The published services.
+/// The services, by id.
 #[map]
-pub(super) static SERVICES: HashMap<ServiceKey, Service> =
+pub(super) static SERVICES: Array<Service> = Array::with_max_entries(SERVICE_COUNT, BPF_F_MMAPABLE);
+
+/// The ids of the published services.
+#[map]
+pub(super) static SERVICE_IDS: HashMap<ServiceKey, u32> =
     HashMap::with_max_entries(SERVICE_COUNT, 0);
 
-/// The protocols that some service uses, as bits, by destination port.
+/// Which groups may serve a service besides its own; the values mean nothing.
 #[map]
-pub(super) static PORTS: Array<u64> = Array::with_max_entries(1 << 16, BPF_F_MMAPABLE);
+pub(super) static SERVICE_GROUPS: HashMap<ServiceGroup, u32> =
+    HashMap::with_max_entries(16 * SERVICE_COUNT, 0);
+
+/// Which services use a destination port.
+#[map]
+pub(super) static PORTS: Array<Port> = Array::with_max_entries(1 << 16, BPF_F_MMAPABLE);
 
 /// The addresses that have a service; the values mean nothing here.
 #[map]
 pub(super) static ADDRESSES: HashMap<Address, u32> = HashMap::with_max_entries(SERVICE_COUNT, 0);
 
-/// Where in SLOTS each ring stands, by row.
+/// The classes of IPv4 clients by the first 24 bits of their address, one element per buffer.
 #[map]
-pub(super) static RINGS: Array<Descriptor> = Array::with_max_entries(SERVICE_COUNT, BPF_F_MMAPABLE);
+pub(super) static CLIENTS_V4: Array<Networks> =
+    Array::with_max_entries(CLIENT_BUFFERS, BPF_F_MMAPABLE);
+
+/// The classes of those whose first 24 bits do not tell, first those of buffer 0.
+#[map]
+pub(super) static CLIENTS_V4_LONG: Array<LongNetwork> =
+    Array::with_max_entries(CLIENT_BUFFERS * LONG_NETWORKS, BPF_F_MMAPABLE);
+
+/// The classes of IPv6 clients in buffer 0.
+#[map]
+pub(super) static CLIENTS_V6_0: LpmTrie<Address, u32> =
+    LpmTrie::with_max_entries(V6_PREFIXES, BPF_F_NO_PREALLOC);
+
+/// The classes of IPv6 clients in buffer 1.
+#[map]
+pub(super) static CLIENTS_V6_1: LpmTrie<Address, u32> =
+    LpmTrie::with_max_entries(V6_PREFIXES, BPF_F_NO_PREALLOC);
+
+/// Where in SLOTS each ring stands, by row and class.
+#[map]
+pub(super) static RINGS: Array<Descriptor> = Array::with_max_entries(ROW_COUNT, BPF_F_MMAPABLE);
 
 /// The ring pool.
 #[map]

@@ -1,5 +1,6 @@
-//! A packet's path: parse, service, flow, ring, target, forward, count.
+//! A packet's path: parse, service, flow, class, ring, target, forward, count.
 
+mod clients;
 mod count;
 mod flows;
 mod log;
@@ -73,13 +74,14 @@ fn send(packet: &mut Packet<'_>, flow: &Flow, service: &Service) -> Result<u16, 
 #[inline(always)]
 fn action(verdict: Verdict) -> u32 {
     match verdict {
-        Verdict::NotOurs => xdp_action::XDP_PASS,
+        Verdict::NotOurs | Verdict::RulePassed => xdp_action::XDP_PASS,
         Verdict::Forwarded => xdp_action::XDP_TX,
         Verdict::FragmentUnsupported
         | Verdict::TooBig
         | Verdict::NoAnswer
         | Verdict::NoNextHop
         | Verdict::NoTarget
+        | Verdict::RuleDropped
         | Verdict::TtlExpired => xdp_action::XDP_DROP,
     }
 }

@@ -2,12 +2,14 @@
 
 use lb_common::{Descriptor, HashKey, Service, Target, Tuple, Verdict};
 
-use super::tables;
+use super::{clients, tables};
 
-/// The target that the service's ring gives to a flow, with its id.
+/// The target that the service gives to a flow, with its id: the client's class names a ring, and the
+/// flow's hash a slot of it.
 ///
 /// # Errors
-/// - [`Verdict::NoAnswer`]: the service has no ring now.
+/// - [`Verdict::NoAnswer`]: there is no ring now.
+/// - [`Verdict::RuleDropped`], [`Verdict::RulePassed`]: a rule of the service says so.
 /// - [`Verdict::NoTarget`]: the tables contradict each other.
 #[inline(always)]
 pub(super) fn choose(
@@ -15,14 +17,30 @@ pub(super) fn choose(
     service: &Service,
     key: &HashKey,
 ) -> Result<(u16, Target), Verdict> {
-    let ring = tables::ring(service.row).ok_or(Verdict::NoTarget)?;
-    if ring == Descriptor::NO_ANSWER {
-        return Err(Verdict::NoAnswer);
-    }
+    let ring = ring(tuple, service)?;
     let id = tables::slot(ring.slot(tuple.hash(key))).ok_or(Verdict::NoTarget)?;
     let target = tables::target(id).ok_or(Verdict::NoTarget)?;
-    if id == 0 || target.identity == 0 || target.group != service.group {
+    if id == 0 || target.identity == 0 || !tables::serves(target.group, service) {
         return Err(Verdict::NoTarget);
     }
     Ok((id, target))
+}
+
+#[inline(always)]
+fn ring(tuple: &Tuple, service: &Service) -> Result<Descriptor, Verdict> {
+    let classes = service.row.classes();
+    let class = match classes {
+        0 | 1 => 0,
+        _ => clients::class(tuple.client),
+    };
+    if class >= classes {
+        return Err(Verdict::NoTarget);
+    }
+    let ring = tables::ring(service.row.first() + class).ok_or(Verdict::NoTarget)?;
+    match ring {
+        Descriptor::NO_ANSWER => Err(Verdict::NoAnswer),
+        Descriptor::DROP => Err(Verdict::RuleDropped),
+        Descriptor::PASS => Err(Verdict::RulePassed),
+        ring => Ok(ring),
+    }
 }

@@ -1,6 +1,6 @@
 //! Which service a packet is addressed to.
 
-use lb_common::{Service, Tuple, port_bit};
+use lb_common::{Service, Tuple};
 
 use super::tables;
 
@@ -8,8 +8,14 @@ use super::tables;
 #[inline(always)]
 pub(super) fn find(tuple: &Tuple) -> Option<Service> {
     let port = u16::from_be_bytes(tuple.service_port);
-    if tables::port_bits(port) & port_bit(tuple.protocol) == 0 {
+    let (id, more) = tables::port(port).listener(tuple.protocol)?;
+    let service = tables::service(id.into())?;
+    if service.address == tuple.service {
+        return Some(service);
+    }
+    if !more {
         return None;
     }
-    tables::service(tuple)
+    let service = tables::service(tables::service_id(tuple)?)?;
+    (service.address == tuple.service).then_some(service)
 }

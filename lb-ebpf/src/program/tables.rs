@@ -1,15 +1,15 @@
 //! Reads and writes elements of the maps.
 //!
 //! The daemon and the other CPUs write while this program reads, so what they change in place is
-//! copied out word by word with volatile accesses. Keys and services are read as they are: `keys`
-//! and `service` say what may happen then.
+//! copied out word by word with volatile accesses. Keys and service ids are read as they are: `keys`
+//! and `service_id` say what may happen then.
 
 use core::{mem, ptr};
 
-use aya_ebpf::maps::PerCpuArray;
+use aya_ebpf::maps::{PerCpuArray, lpm_trie::Key};
 use lb_common::{
-    Address, Bucket, CHUNK, Counter, Descriptor, Entry, FLOW_PASSES, HashKey, Service, ServiceKey,
-    Target, Tuple, WAYS,
+    Address, Bucket, CHUNK, Counter, Descriptor, Entry, FLOW_PASSES, HashKey, LONG_NETWORKS, Place,
+    Port, Service, ServiceGroup, ServiceKey, Target, Tuple, WAYS,
 };
 use lb_ebpf::budget::Budget;
 use zerocopy::transmute_ref;
@@ -37,9 +37,30 @@ pub(super) fn keys() -> Option<Keys> {
     }
 }
 
-/// The service that packets of a flow are addressed to.
+/// The services that use a port.
 #[inline(always)]
-pub(super) fn service(tuple: &Tuple) -> Option<Service> {
+pub(super) fn port(port: u16) -> Port {
+    let element = maps::PORTS.get_ptr(port.into());
+    // SAFETY: an element of an array is never freed.
+    element.map_or(Port::default(), |port| unsafe { ptr::read_volatile(port) })
+}
+
+/// The service with an id.
+#[inline(always)]
+pub(super) fn service(id: u32) -> Option<Service> {
+    let words = maps::SERVICES.get_ptr(id)?.cast::<u64>();
+    // SAFETY: an element of an array is never freed. A service is four aligned words, and any bytes
+    // are one.
+    unsafe {
+        let word = |i| ptr::read_volatile(words.add(i));
+        let words: [u64; 4] = [word(0), word(1), word(2), word(3)];
+        Some(mem::transmute::<[u64; 4], Service>(words))
+    }
+}
+
+/// The id of the service that packets of a flow are addressed to.
+#[inline(always)]
+pub(super) fn service_id(tuple: &Tuple) -> Option<u32> {
     // In words: the compiler writes a key of alignment 1 byte by byte.
     let [a, b, c, d] = tuple.service.words().map(u32::to_be);
     let [high, low] = tuple.service_port;
@@ -47,17 +68,64 @@ pub(super) fn service(tuple: &Tuple) -> Option<Service> {
     let words = [a, b, c, d, last];
     let key: &ServiceKey = transmute_ref!(&words);
     // SAFETY: the element is copied at once. The kernel may give an element that is removed in this
-    // moment to another key: then a packet takes the way of that service, as long as the copy took.
-    unsafe { maps::SERVICES.get(key) }.copied()
+    // moment to another key: then the service that it names has another address, or takes one packet
+    // too many.
+    unsafe { maps::SERVICE_IDS.get(key) }.copied()
 }
 
-/// The protocols that some service uses on a port.
+/// Whether the targets of a group may serve a service.
 #[inline(always)]
-pub(super) fn port_bits(port: u16) -> u64 {
+pub(super) fn serves(group: u32, service: &Service) -> bool {
+    let key = ServiceGroup {
+        service: service.id,
+        group,
+    };
+    group == service.group || maps::SERVICE_GROUPS.get_ptr(key).is_some()
+}
+
+/// Which of the two buffers of client prefixes is in use.
+#[inline(always)]
+pub(super) fn clients_in_use() -> u32 {
+    let control = maps::CONTROL.get_ptr(0);
     // SAFETY: an element of an array is never freed.
-    maps::PORTS
-        .get_ptr(port.into())
-        .map_or(0, |bits| unsafe { ptr::read_volatile(bits) })
+    control.map_or(0, |control| unsafe {
+        ptr::read_volatile(&raw const (*control).clients)
+    })
+}
+
+/// What is known of 256 IPv4 addresses.
+#[inline(always)]
+pub(super) fn network_v4(buffer: u32, network: u32) -> Place {
+    let networks = maps::CLIENTS_V4.get_ptr(buffer);
+    let network = network as usize % (1 << 24);
+    // SAFETY: an element of an array is never freed, and the remainder is inside it.
+    networks.map_or(Place::default(), |networks| unsafe {
+        ptr::read_volatile(networks.cast::<Place>().add(network))
+    })
+}
+
+/// The class of one of 256 IPv4 addresses that are told apart.
+#[inline(always)]
+pub(super) fn long_network_v4(buffer: u32, index: u16, last: u8) -> u16 {
+    let index = buffer * LONG_NETWORKS + u32::from(index);
+    // SAFETY: an element of an array is never freed, and a byte is inside it.
+    maps::CLIENTS_V4_LONG
+        .get_ptr(index)
+        .map_or(0, |network| unsafe {
+            ptr::read_volatile(network.cast::<u16>().add(last.into()))
+        })
+}
+
+/// The class of an IPv6 client.
+#[inline(always)]
+pub(super) fn class_v6(buffer: u32, client: Address) -> u32 {
+    let key = Key::new(128, client);
+    let prefixes = if buffer == 0 {
+        &maps::CLIENTS_V6_0
+    } else {
+        &maps::CLIENTS_V6_1
+    };
+    prefixes.get(key).copied().unwrap_or(0)
 }
 
 /// Whether an address has a service.
@@ -86,12 +154,21 @@ pub(super) fn slot(slot: u32) -> Option<u16> {
 #[inline(always)]
 pub(super) fn target(id: u16) -> Option<Target> {
     let words = maps::TARGETS.get_ptr(id.into())?.cast::<u64>();
-    // SAFETY: an element of an array is never freed. A target is six aligned words, and any bytes
-    // are one.
+    // SAFETY: an element of an array is never freed. A target is eight aligned words, and any
+    // bytes are one.
     unsafe {
         let word = |i| ptr::read_volatile(words.add(i));
-        let words: [u64; 6] = [word(0), word(1), word(2), word(3), word(4), word(5)];
-        Some(mem::transmute::<[u64; 6], Target>(words))
+        let words: [u64; 8] = [
+            word(0),
+            word(1),
+            word(2),
+            word(3),
+            word(4),
+            word(5),
+            word(6),
+            word(7),
+        ];
+        Some(mem::transmute::<[u64; 8], Target>(words))
     }
 }
 

@@ -1,4 +1,4 @@
-use lb_common::{Address, Descriptor, Service, ServiceKey, Target};
+use lb_common::{Address, Descriptor, Port, Service, ServiceKey, Target};
 
 /// One step from what the maps hold to what they should hold. Changes are data: they say what to
 /// do, and [`super::Tables::apply`] and [`super::Kernel::execute`] do it.
@@ -16,7 +16,7 @@ pub enum Change {
         /// Where the ring is; [`Descriptor::NO_ANSWER`] for an empty one.
         descriptor: Descriptor,
     },
-    /// Publishes a service, or moves a published one to another row, in one step.
+    /// Makes a service known, which is found once its port names it; or moves one to another row.
     PutService {
         /// Its key.
         key: ServiceKey,
@@ -35,12 +35,12 @@ pub enum Change {
         /// The number of services.
         services: u32,
     },
-    /// Says which protocols some service uses with a port.
+    /// Says which services use a port.
     SetPort {
         /// The port.
         port: u16,
-        /// Bits as of [`lb_common::port_bit`].
-        protocols: u64,
+        /// The first of each protocol, and whether there are more.
+        services: Port,
     },
     /// Writes a target.
     SetTarget {

@@ -7,7 +7,7 @@ use aya::{
 };
 use lb_common::{
     ABI_VERSION, Address, Bucket, CHUNK, Chunk, Control, Counter, Descriptor, FLOW_EVENTS,
-    FlowEvent, HEARTBEAT_OFFSET, HashKey, IDLE_TICKS, Service, ServiceKey, Target, VERDICTS,
+    FlowEvent, HEARTBEAT_OFFSET, HashKey, IDLE_TICKS, Port, Service, ServiceKey, Target, VERDICTS,
     Verdict,
 };
 
@@ -16,9 +16,10 @@ use super::{Capacity, Change, Tables, mapped::Mapped, pins::Pins};
 /// The pinned maps of an edge, which the packet program reads.
 pub struct Kernel {
     control: Mapped<Control>,
-    services: HashMap<MapData, ServiceKey, Service>,
+    services: Mapped<Service>,
+    service_ids: HashMap<MapData, ServiceKey, u32>,
     addresses: HashMap<MapData, Address, u32>,
-    ports: Mapped<u64>,
+    ports: Mapped<Port>,
     rows: Mapped<Descriptor>,
     slots: Mapped<Chunk>,
     targets: Mapped<Target>,
@@ -78,7 +79,8 @@ impl Kernel {
         let pins = Pins::new(pin_dir);
         Ok(Self {
             control: mapped(&pins, "CONTROL")?,
-            services: hash_map(&pins, "SERVICES")?,
+            services: mapped(&pins, "SERVICES")?,
+            service_ids: hash_map(&pins, "SERVICE_IDS")?,
             addresses: hash_map(&pins, "ADDRESSES")?,
             ports: mapped(&pins, "PORTS")?,
             rows: mapped(&pins, "RINGS")?,
@@ -98,23 +100,26 @@ impl Kernel {
             targets: self.targets.len(),
             ring_slots: self.slots.len() * CHUNK as u32,
             rows: self.rows.len(),
-            services: self.service_counters.len(),
+            services: self.services.len(),
         }
     }
 
     /// Everything that the maps hold: how a daemon takes over what the last one left.
     pub fn read_tables(&self) -> Result<Tables, KernelError> {
         let mut tables = Tables::new(self.capacity());
-        for pair in self.services.iter() {
-            let (key, service) = pair.map_err(|e| failed("SERVICES", e))?;
-            tables.services.insert(key, service);
+        for pair in self.service_ids.iter() {
+            let (key, id) = pair.map_err(|e| failed("SERVICE_IDS", e))?;
+            if id < self.services.len() {
+                let service = self.services.load(id);
+                tables.services.insert(key, Service { id, ..service });
+            }
         }
         for pair in self.addresses.iter() {
             let (address, services) = pair.map_err(|e| failed("ADDRESSES", e))?;
             tables.addresses.insert(address, services);
         }
         let ports = (0..=u16::MAX).map(|port| (port, self.ports.load(port.into())));
-        tables.ports = ports.filter(|(_, bits)| *bits != 0).collect();
+        tables.ports = ports.filter(|(_, port)| *port != Port::default()).collect();
         tables.rows = (0..self.rows.len())
             .map(|row| self.rows.load(row))
             .collect();
@@ -135,17 +140,18 @@ impl Kernel {
                     .map_err(|e| failed("TARGET_COUNTERS", e))?;
             }
             Change::PointRow { row, descriptor } => self.rows.store(*row, descriptor),
-            Change::PutService { key, service } => self
-                .services
-                .insert(key, service, 0)
-                .map_err(|e| failed("SERVICES", e))?,
+            Change::PutService { key, service } => {
+                self.services.store(service.id, service);
+                let inserted = self.service_ids.insert(key, service.id, 0);
+                inserted.map_err(|e| failed("SERVICE_IDS", e))?;
+            }
             Change::RemoveService { key } => self.remove_service(key)?,
             Change::SetAddress { address, services } => match services {
                 0 => present(self.addresses.remove(address)),
                 _ => self.addresses.insert(address, services, 0),
             }
             .map_err(|e| failed("ADDRESSES", e))?,
-            Change::SetPort { port, protocols } => self.ports.store((*port).into(), protocols),
+            Change::SetPort { port, services } => self.ports.store((*port).into(), services),
             Change::SetTarget { id, target } => self.targets.store((*id).into(), target),
             Change::WriteSlots { offset, slots } => {
                 let (chunks, _) = slots.as_chunks::<CHUNK>();
@@ -238,14 +244,14 @@ impl Kernel {
     }
 
     fn remove_service(&mut self, key: &ServiceKey) -> Result<(), KernelError> {
-        let id = match self.services.get(key, 0) {
-            Ok(service) => service.id,
+        let id = match self.service_ids.get(key, 0) {
+            Ok(id) => id,
             Err(MapError::KeyNotFound) => return Ok(()),
-            Err(error) => return Err(failed("SERVICES", error)),
+            Err(error) => return Err(failed("SERVICE_IDS", error)),
         };
         // First, so that whatever fails leaves the service there to be removed again.
         zero(&mut self.service_counters, id).map_err(|e| failed("SERVICE_COUNTERS", e))?;
-        present(self.services.remove(key)).map_err(|e| failed("SERVICES", e))
+        present(self.service_ids.remove(key)).map_err(|e| failed("SERVICE_IDS", e))
     }
 }
 

@@ -1,6 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use lb_common::{Address, CHUNK, Descriptor, Service, ServiceKey, Target};
+use lb_common::{Address, CHUNK, Descriptor, Port, Service, ServiceKey, Target};
 
 use super::{Change, pool::Extent};
 use crate::table::{TargetKey, group_id};
@@ -26,7 +26,7 @@ impl Capacity {
         Self {
             targets: 4096,
             ring_slots: ring_slots / chunk * chunk,
-            rows: 1024,
+            rows: 1 << 17,
             services: 1024,
         }
     }
@@ -42,7 +42,7 @@ pub struct Tables {
     pub(super) capacity: Capacity,
     pub(super) services: BTreeMap<ServiceKey, Service>,
     pub(super) addresses: BTreeMap<Address, u32>,
-    pub(super) ports: BTreeMap<u16, u64>,
+    pub(super) ports: BTreeMap<u16, Port>,
     pub(super) rows: Vec<Descriptor>,
     pub(super) slots: Vec<u16>,
     pub(super) targets: BTreeMap<u16, Target>,
@@ -53,6 +53,7 @@ pub struct Tables {
 /// What a packet may still be looking at.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(super) struct Retired {
+    pub(super) services: BTreeSet<u32>,
     pub(super) rows: BTreeSet<u32>,
     pub(super) rings: Vec<Descriptor>,
 }
@@ -112,18 +113,19 @@ impl Tables {
             }
             Change::PutService { key, service } => {
                 if let Some(old) = self.services.insert(*key, *service) {
-                    self.leave(old.row);
+                    self.leave(old.row.first());
                 }
             }
             Change::RemoveService { key } => {
                 if let Some(old) = self.services.remove(key) {
-                    self.leave(old.row);
+                    self.retired[0].services.insert(old.id);
+                    self.leave(old.row.first());
                 }
             }
             Change::SetAddress { address, services } => {
                 set(&mut self.addresses, *address, *services)
             }
-            Change::SetPort { port, protocols } => set(&mut self.ports, *port, *protocols),
+            Change::SetPort { port, services } => set(&mut self.ports, *port, *services),
             Change::SetTarget { id, target } => {
                 self.targets.insert(*id, *target);
             }
@@ -156,12 +158,21 @@ impl Tables {
 
     /// The rows that services name.
     pub(super) fn rows_in_use(&self) -> BTreeSet<u32> {
-        self.services.values().map(|service| service.row).collect()
+        self.services
+            .values()
+            .map(|service| service.row.first())
+            .collect()
     }
 
     /// The rings that packets find.
     pub(super) fn rings_in_use(&self) -> impl Iterator<Item = Descriptor> {
         self.rows_in_use().into_iter().map(|row| self.row(row))
+    }
+
+    /// The ids that packets may still be looking at, without a service.
+    pub(super) fn retired_services(&self) -> BTreeSet<u32> {
+        let ids = self.retired.iter().flat_map(|retired| &retired.services);
+        ids.copied().collect()
     }
 
     /// The rows that packets may still be looking at, without a service.
@@ -187,7 +198,9 @@ impl Tables {
     }
 
     fn in_use(&self, row: u32) -> bool {
-        self.services.values().any(|service| service.row == row)
+        self.services
+            .values()
+            .any(|service| service.row.first() == row)
     }
 
     fn leave(&mut self, row: u32) {

@@ -8,8 +8,8 @@ use aya::{
     programs::{ProgramInfo, Xdp},
 };
 use lb_common::{
-    ABI_VERSION, Bucket, CHUNK, Chunk, Control, Counter, Descriptor, Entry, FlowEvent, ForwardMode,
-    HashKey, Service, ServiceKey, Target, TargetState, Verdict, port_bit,
+    ABI_VERSION, Address, Bucket, CHUNK, Chunk, Control, Counter, Descriptor, Entry, FlowEvent,
+    ForwardMode, HashKey, Port, Row, Service, ServiceKey, Target, TargetState, Verdict,
 };
 use lb_userspace::dataplane::object::OBJECT;
 use nix::time::{ClockId, clock_gettime};
@@ -28,9 +28,10 @@ pub const GROUP: u32 = 7;
 
 /// The service that a default packet is addressed to.
 pub const WEB: Service = Service {
+    address: Address::v4([203, 0, 113, 10]),
     group: GROUP,
-    row: 3,
     id: 5,
+    row: Row::new(3, 1),
 };
 
 /// What is set when the program is loaded.
@@ -102,14 +103,18 @@ impl Edge {
     pub fn publish(&mut self, packet: &Packet, service: Service) {
         let tuple = packet.tuple();
         let key = ServiceKey::new(tuple.service, tuple.service_port, tuple.protocol);
-        self.hash_map("SERVICES").insert(key, service, 0).unwrap();
+        let id = u16::try_from(service.id).unwrap();
+        self.set("SERVICES", service.id, service);
+        self.hash_map("SERVICE_IDS")
+            .insert(key, service.id, 0)
+            .unwrap();
         self.hash_map("ADDRESSES")
             .insert(tuple.service, 1_u32, 0)
             .unwrap();
         self.set(
             "PORTS",
             u16::from_be_bytes(tuple.service_port).into(),
-            port_bit(tuple.protocol),
+            Port::default().with(tuple.protocol, id, true),
         );
     }
 
@@ -118,8 +123,8 @@ impl Edge {
         self.set("TARGETS", id.into(), target);
     }
 
-    /// Writes a ring into the pool and points the row to it.
-    pub fn set_ring(&mut self, row: u32, offset: u32, slots: &[u16]) {
+    /// Writes a ring into the pool and points the row's first descriptor to it.
+    pub fn set_ring(&mut self, row: Row, offset: u32, slots: &[u16]) {
         let first = offset as usize / CHUNK;
         let mut pool = vec![0; offset as usize % CHUNK];
         pool.extend(slots);
@@ -129,7 +134,7 @@ impl Edge {
             self.set("SLOTS", u32::try_from(first + i).unwrap(), chunk);
         }
         let length = u32::try_from(slots.len()).unwrap();
-        self.set("RINGS", row, Descriptor::new(offset, length));
+        self.set("RINGS", row.first(), Descriptor::new(offset, length));
     }
 
     /// Writes an element of FLOWS.
@@ -261,7 +266,7 @@ pub fn forwarded(frame: &[u8], target: &Target) -> Vec<u8> {
 pub fn control(secret: u64) -> Control {
     Control {
         abi: ABI_VERSION,
-        reserved: 0,
+        clients: 0,
         heartbeat: 0,
         ring_key: key(0),
         flow_keys: [key(2 * secret + 1), key(2 * secret + 2)],

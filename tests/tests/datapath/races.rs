@@ -122,7 +122,7 @@ impl Writer {
         let half = self.turns as usize % 2;
         let slots: Vec<u16> = (0..CHUNK).map(|i| IDS[2 * half + i % 2]).collect();
         let offset = (half * CHUNK) as u32;
-        let row = WEB.row;
+        let row = WEB.row.first();
         let descriptor = Descriptor::new(offset, CHUNK as u32);
         self.execute(&Change::WriteSlots { offset, slots });
         self.execute(&Change::PointRow { row, descriptor });

@@ -1,7 +1,7 @@
 //! Entries that are no longer, or not quite, what they say.
 
 use lb_common::{
-    Bucket, Entry, FlowEvent, FlowState, IDLE_TICKS, Service, Target, TargetState, WAYS,
+    Bucket, Entry, FlowEvent, FlowState, IDLE_TICKS, Row, Service, Target, TargetState, WAYS,
 };
 use lb_tests::datapath::{
     edge::{self, Edge, GROUP, Settings, WEB},
@@ -129,8 +129,9 @@ fn a_torn_entry_never_reaches_a_target_of_another_group() {
     let (mut edge, bucket, entry) = with_entry();
     let other = Service {
         group: GROUP + 1,
-        row: 4,
         id: 6,
+        row: Row::new(4, 1),
+        ..WEB
     };
     let elsewhere = syn().to((SERVICE.0, 443));
     edge.publish(&elsewhere, other);

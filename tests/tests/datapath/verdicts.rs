@@ -248,7 +248,7 @@ fn a_packet_goes_one_hop_further_and_none_leaves_without_time_to_live() {
 #[test]
 fn a_service_without_an_answer_drops() {
     let mut edge = Edge::with_web(&Settings::default());
-    edge.set("RINGS", WEB.row, Descriptor::NO_ANSWER);
+    edge.set("RINGS", WEB.row.first(), Descriptor::NO_ANSWER);
     check(
         &edge,
         &case("no ring", Verdict::NoAnswer, &syn()),
@@ -313,7 +313,7 @@ fn tables_that_contradict_each_other_drop() {
         ),
     ] {
         let mut edge = Edge::with_web(&Settings::default());
-        edge.set("RINGS", WEB.row, descriptor);
+        edge.set("RINGS", WEB.row.first(), descriptor);
         check(&edge, &case(name, Verdict::NoTarget, &syn()), &Target::FREE);
     }
 }

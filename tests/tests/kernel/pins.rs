@@ -76,7 +76,7 @@ fn pins_of_the_wrong_kind_are_refused() {
     let pin_addresses = |path: &Path| HashMap::<_, u32, u32>::create(1024, 0).unwrap().pin(path);
     let cases: [(_, Pin, _); 3] = [
         ("RINGS", pin_rings, "flags 0 there, 1024 wanted"),
-        ("SERVICES", pin_services, "type array there, hash wanted"),
+        ("SERVICE_IDS", pin_services, "type array there, hash wanted"),
         ("ADDRESSES", pin_addresses, "key size 4 there, 16 wanted"),
     ];
     for (map, make, says) in cases {

@@ -116,7 +116,7 @@ fn rows<'a>(tables: &Tables, scope: &Scope<'a>) -> Result<BTreeMap<&'a Name, u32
             let group = scope.services.get(key).map(|group| group_id(group));
             scope.staying.contains(key) || group == Some(service.group)
         })
-        .map(|(_, service)| (service.group, service.row))
+        .map(|(_, service)| (service.group, service.row.first()))
         .filter(|(_, row)| *row < tables.capacity.rows)
         .collect();
     let in_use = tables.rows_in_use();

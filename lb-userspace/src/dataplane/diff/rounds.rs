@@ -26,7 +26,7 @@ pub(super) fn standing<'a>(
     let mut until: BTreeMap<u32, Option<BTreeSet<&Name>>> = BTreeMap::new();
     for (key, service) in tables.services() {
         let groups = until
-            .entry(service.row)
+            .entry(service.row.first())
             .or_insert_with(|| Some(BTreeSet::new()));
         match (scope.services.get(&key), groups.as_mut()) {
             (Some(group), Some(groups)) => _ = groups.insert(group),

@@ -1,6 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use lb_common::{Address, Service, ServiceKey, port_bit};
+use lb_common::{Address, Port, Row, Service, ServiceKey};
 
 use super::{DoesNotFit, Scope};
 use crate::{
@@ -24,57 +24,79 @@ pub(super) fn plan(
     let wanted = |key: &ServiceKey| scope.staying.contains(key) || scope.services.contains_key(key);
     let (kept, ended): (BTreeMap<_, _>, BTreeMap<_, _>) =
         tables.services().partition(|(key, _)| wanted(key));
-    let used: BTreeSet<u32> = kept.values().map(|service| service.id).collect();
-    let mut free = (0..tables.capacity.services).filter(|id| !used.contains(id));
+    let used: BTreeSet<u32> = tables.services.values().map(|service| service.id).collect();
+    let resting = tables.retired_services();
+    let is_free = |id: &u32| !used.contains(id) && !resting.contains(id);
+    let mut free = (0..tables.capacity.services).filter(is_free);
     let mut put = Vec::new();
     let mut all = kept.clone();
     for (key, group) in &scope.services {
         let old = kept.get(key);
-        let needed = scope.services.len() + scope.staying.len();
-        let size = tables.capacity.services as usize;
         let service = Service {
+            address: key.address,
             group: group_id(group),
-            row: rows[group],
             id: old
                 .map(|old| old.id)
                 .filter(|id| *id < tables.capacity.services)
                 .or_else(|| free.next())
-                .ok_or(DoesNotFit::Services { needed, size })?,
+                .ok_or_else(|| too_many(tables, scope))?,
+            row: Row::new(rows[group], 1),
         };
         all.insert(*key, service);
         if old != Some(&service) {
             put.push(Change::PutService { key: *key, service });
         }
     }
-    let now = Uses::of(tables.addresses.clone(), tables.ports.clone());
-    let between = Uses::by(kept.keys());
-    let then = Uses::by(all.keys());
-    let mut withdraw: Vec<_> = ended
-        .into_keys()
-        .map(|key| Change::RemoveService { key })
-        .collect();
-    withdraw.extend(now.changes(&between));
-    let mut publish: Vec<_> = between.changes(&then).collect();
-    publish.extend(put);
+    let now = Uses {
+        addresses: tables.addresses.clone(),
+        ports: tables.ports.clone(),
+    };
+    let between = Uses::by(&kept);
+    let then = Uses::by(&all);
+    let mut withdraw: Vec<_> = now.changes(&between).collect();
+    let removed = ended.into_keys().map(|key| Change::RemoveService { key });
+    withdraw.extend(removed);
+    // A service is found only when its port names it.
+    let mut publish = put;
+    publish.extend(between.changes(&then));
     Ok(Plan { withdraw, publish })
+}
+
+fn too_many(tables: &Tables, scope: &Scope<'_>) -> DoesNotFit {
+    let needed = scope.services.len() + scope.staying.len();
+    let size = tables.capacity.services as usize;
+    if needed <= size {
+        return DoesNotFit::NotYet {
+            map: "SERVICES",
+            needed: needed + tables.retired_services().len(),
+            size,
+            when: "a second after the last change",
+        };
+    }
+    DoesNotFit::Services { needed, size }
 }
 
 /// The addresses and ports of some services.
 struct Uses {
     addresses: BTreeMap<Address, u32>,
-    ports: BTreeMap<u16, u64>,
+    ports: BTreeMap<u16, Port>,
 }
 
 impl Uses {
-    fn of(addresses: BTreeMap<Address, u32>, ports: BTreeMap<u16, u64>) -> Self {
-        Self { addresses, ports }
-    }
-
-    fn by<'a>(services: impl Iterator<Item = &'a ServiceKey>) -> Self {
-        let mut uses = Self::of(BTreeMap::new(), BTreeMap::new());
-        for key in services {
+    fn by(services: &BTreeMap<ServiceKey, Service>) -> Self {
+        let mut uses = Self {
+            addresses: BTreeMap::new(),
+            ports: BTreeMap::new(),
+        };
+        for (key, service) in services {
             *uses.addresses.entry(key.address).or_default() += 1;
-            *uses.ports.entry(u16::from_be_bytes(key.port)).or_default() |= port_bit(key.protocol);
+            let port = uses.ports.entry(u16::from_be_bytes(key.port)).or_default();
+            // Ids are below the number of services, which is below 2^16.
+            let id = service.id as u16;
+            *port = match port.listener(key.protocol) {
+                Some((first, _)) => port.with(key.protocol, first.min(id), true),
+                None => port.with(key.protocol, id, false),
+            };
         }
         uses
     }
@@ -83,7 +105,7 @@ impl Uses {
         let addresses = differences(&self.addresses, &then.addresses)
             .map(|(address, services)| Change::SetAddress { address, services });
         let ports = differences(&self.ports, &then.ports)
-            .map(|(port, protocols)| Change::SetPort { port, protocols });
+            .map(|(port, services)| Change::SetPort { port, services });
         addresses.chain(ports)
     }
 }

@@ -1,6 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use lb_common::{Target, TargetState};
+use lb_common::{Outer, Target, TargetState};
 
 use super::{DoesNotFit, Scope};
 use crate::{
@@ -106,6 +106,7 @@ fn wanted(key: &TargetKey, spec: &TargetSpec, old: Option<&Target>) -> Target {
         epoch: old.map_or(0, |old| old.epoch),
         identity: key.hash(),
         address: key.identity.address.into(),
+        outer: Outer::default(),
     }
 }
 

@@ -4,7 +4,7 @@ mod property;
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use lb_common::{CHUNK, Descriptor, Protocol, Service, port_bit};
+use lb_common::{CHUNK, Descriptor, Protocol, Row, Service};
 
 use self::property::logical;
 use super::*;
@@ -105,7 +105,13 @@ fn settle(tables: &mut Tables, image: &Image) -> Result<usize, DoesNotFit> {
 /// Makes a change and checks what must hold after every single one.
 fn follow(tables: &mut Tables, change: &Change) {
     let seen: Vec<_> = seen(tables);
+    let found: BTreeSet<_> = found(tables).collect();
     tables.apply(change);
+    for key in found.difference(&self::found(tables).collect()) {
+        let ends = *change == Change::RemoveService { key: *key };
+        let leaves_its_port = matches!(change, Change::SetPort { .. });
+        assert!(ends || leaves_its_port, "{change:?} hides {key:?}");
+    }
     for (extent, slots) in seen {
         assert_eq!(tables.slots[extent.slots()], slots, "{change:?}");
     }
@@ -137,15 +143,28 @@ fn seen(tables: &Tables) -> Vec<(Extent, Vec<u16>)> {
 
 fn assert_sound(tables: &Tables, change: &Change) {
     for (key, service) in tables.services() {
-        for id in tables.ring(service.row) {
+        for id in tables.ring(service.row.first()) {
             let target = tables.targets.get(id).expect("a slot names no target");
             assert_eq!(target.group, service.group, "{change:?}");
             assert!(target.state.takes_new(), "{change:?}");
         }
-        assert!(tables.addresses[&key.address] > 0, "{change:?}");
-        let port = tables.ports[&u16::from_be_bytes(key.port)];
-        assert!(port & port_bit(key.protocol) != 0, "{change:?}");
+        assert_eq!(service.address, key.address, "{change:?}");
     }
+    let keys: BTreeSet<_> = tables.services().map(|(key, _)| key).collect();
+    assert!(found(tables).all(|key| keys.contains(&key)), "{change:?}");
+}
+
+/// The services that a packet can find, as the packet program looks for them.
+fn found(tables: &Tables) -> impl Iterator<Item = ServiceKey> {
+    let find = |key: &ServiceKey| {
+        let port = tables.ports.get(&u16::from_be_bytes(key.port))?;
+        let (first, more) = port.listener(key.protocol)?;
+        let mut services = tables.services.values();
+        let first = services.find(|service| service.id == u32::from(first));
+        (more || first.is_some_and(|first| first.address == key.address)).then_some(())
+    };
+    let keys = tables.services.keys().copied();
+    keys.filter(move |key| find(key).is_some())
 }
 
 #[test]
@@ -159,7 +178,7 @@ fn services_are_withdrawn_first_and_published_last() {
     new.targets.insert(member("b", 3), live(3));
     let changes = update(&mut tables, &new);
     let kinds: Vec<_> = changes.iter().map(kind).collect();
-    let expected = "remove address port target slots row address port put target target";
+    let expected = "address port remove target slots row put address port target target";
     assert_eq!(kinds.join(" "), expected);
 }
 
@@ -230,7 +249,7 @@ fn case_33_the_last_backend_leaves_an_empty_ring() {
     update(&mut tables, &image(&[("a", &[1])]));
     update(&mut tables, &image(&[("a", &[])]));
     let service = tables.services[&service_key(0, 80)];
-    assert_eq!(tables.row(service.row), Descriptor::NO_ANSWER);
+    assert_eq!(tables.row(service.row.first()), Descriptor::NO_ANSWER);
     assert!(tables.targets.values().all(|target| target.state.dead()));
 }
 
@@ -253,7 +272,7 @@ fn case_34_a_recycled_row_never_shows_the_old_ring() {
     let changes = update(&mut tables, &next);
     let new = tables.services[&service_key(0, 80)];
     assert_eq!(new.row, old.row);
-    let row = new.row;
+    let row = new.row.first();
     let descriptor = Descriptor::NO_ANSWER;
     let point = changes
         .iter()
@@ -290,7 +309,7 @@ fn a_service_whose_ring_stays_is_not_touched() {
     assert!(!changes.is_empty());
     for change in changes {
         match change {
-            Change::PointRow { row, .. } => assert_ne!(row, ours.row),
+            Change::PointRow { row, .. } => assert_ne!(row, ours.row.first()),
             Change::SetTarget { target, .. } => assert_ne!(target.group, ours.group),
             Change::WriteSlots { .. } => {}
             other => panic!("{other:?}"),
@@ -333,8 +352,8 @@ fn tables_written_by_a_foreign_hand_are_mended_and_never_a_panic() {
         Descriptor::new(4096, 1),
         Descriptor::new(3, 5),
     ] {
-        tables.rows[service.row as usize] = ring;
-        assert_eq!(tables.ring(service.row), [] as [u16; 0]);
+        tables.rows[service.row.first() as usize] = ring;
+        assert_eq!(tables.ring(service.row.first()), [] as [u16; 0]);
         update(&mut tables, &image);
         assert_eq!(logical(&tables, &image), image);
         tables.release();
@@ -342,12 +361,12 @@ fn tables_written_by_a_foreign_hand_are_mended_and_never_a_panic() {
     tables.services.insert(
         key,
         Service {
-            row: u32::MAX,
+            row: Row::new(u32::MAX, 1),
             id: u32::MAX,
             ..service
         },
     );
     update(&mut tables, &image);
     assert_eq!(logical(&tables, &image), image);
-    assert!(tables.services[&key].row < 1024);
+    assert!(tables.services[&key].row.first() < 1 << 17);
 }

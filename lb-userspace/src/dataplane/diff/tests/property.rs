@@ -14,7 +14,7 @@ pub(super) fn logical(tables: &Tables, known: &Image) -> Image {
     for (key, service) in tables.services() {
         let spec = known.services[&key].clone();
         assert_eq!(group_id(&spec.group), service.group);
-        let ids = tables.ring(service.row);
+        let ids = tables.ring(service.row.first());
         let by_slot: Vec<_> = ids
             .iter()
             .map(|id| key_of(&tables.targets[id]).unwrap())
