@@ -8,20 +8,24 @@ use lb_userspace::refusal::{self, Area, Entry};
 const WRITE: &str = "WAGGLE_WRITE_DOCS";
 
 #[test]
-fn the_documents_say_what_the_code_says() {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
-    for (name, text) in [("errors.md", errors())] {
-        let path = directory.join(name);
-        if env::var_os(WRITE).is_some() {
-            fs::write(&path, &text).unwrap();
-        }
-        let written = fs::read_to_string(&path).unwrap_or_default();
-        assert!(
-            written == text,
-            "docs/{name} is out of date; write it anew: \
-             `{WRITE}=1 cargo test -p lb-userspace --test documents`"
-        );
+fn errors_md_is_the_catalogue() {
+    check("errors.md", &errors());
+}
+
+/// The document `name` is `text`.
+fn check(name: &str, text: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../docs")
+        .join(name);
+    if env::var_os(WRITE).is_some() {
+        fs::write(&path, text).unwrap();
     }
+    let written = fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        written == text,
+        "docs/{name} is out of date; write it anew: \
+         `{WRITE}=1 cargo test -p lb-userspace --test documents`"
+    );
 }
 
 /// The catalogue of refusals.

@@ -112,7 +112,7 @@ pub(super) fn duration(
         let [low, high] = [range.start(), range.end()].map(|end| humantime::format_duration(*end));
         Err(refusal::value::out_of_range(
             text,
-            &format!("{low} to {high}"),
+            format!("{low} to {high}"),
         ))
     }
 }
