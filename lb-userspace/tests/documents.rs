@@ -18,7 +18,7 @@ fn check(name: &str, text: &str) {
         .join("../docs")
         .join(name);
     if env::var_os(WRITE).is_some() {
-        fs::write(&path, text).unwrap();
+        fs::write(&path, text).expect("docs/ can be written");
     }
     let written = fs::read_to_string(&path).unwrap_or_default();
     assert!(
