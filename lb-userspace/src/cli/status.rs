@@ -3,7 +3,7 @@ use std::{collections::BTreeMap, time::Duration};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
-use super::{Daemon, Format, columns::columns, json, unexpected};
+use super::{Daemon, Format, columns::columns, examples, json, unexpected};
 use crate::{
     control::{EdgeView, Reply, Request, Status},
     engine::{GroupView, MemberView},
@@ -11,7 +11,11 @@ use crate::{
 };
 
 /// Show what the daemon knows: services, groups, health, shares, flows, verdicts.
+///
+/// A member's line says why it gets its share or none, and a star marks what an operator has set over
+/// the file. Counters are those since the tables were made.
 #[derive(Args, Debug)]
+#[command(after_long_help = examples(&["waggle status", "waggle status backend --format json"]))]
 pub(super) struct Arguments {
     /// Show only these.
     #[arg(value_enum)]
