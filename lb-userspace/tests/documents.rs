@@ -37,7 +37,7 @@ file has its place before it: `group[2].member[0].weight`, counted from 0. What 
 differs from case to case. `waggle check --format json` prints each mistake with its code.
 "
     .to_owned();
-    for Area { title, entries } in refusal::CONFIGURATION {
+    for Area { title, entries } in refusal::CONFIGURATION.iter().chain(refusal::CONTROL) {
         text += &format!("\n## {title}\n\n| code | message | what it means | what to do |\n");
         text += "|---|---|---|---|\n";
         for entry in *entries {

@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{Engine, Subject, admin::memberships};
 use crate::{
-    model::{Admin, Group, Health, Member, Name, NoSuchService},
+    model::{Admin, Group, Health, Member, Name},
     policy::{Explanation, MemberIndex, decide},
+    refusal::Refusal,
     table::{TargetKey, ring_hash, shares},
 };
 
@@ -116,7 +117,7 @@ impl Engine {
     /// # Errors
     ///
     /// There is no such service.
-    pub fn explain(&self, service: &str, client: IpAddr) -> Result<Explanation, NoSuchService> {
+    pub fn explain(&self, service: &str, client: IpAddr) -> Result<Explanation, Refusal> {
         let service = self.model.service(service)?;
         let group = &self.model.groups[&service.group];
         let states = self.states(group);

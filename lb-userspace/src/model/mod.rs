@@ -21,7 +21,7 @@ pub use self::{
     health::{Admin, Health, MemberState},
     name::{InvalidName, Name},
     probe::{HealthRule, HttpProbe, InvalidRule, Method, Probe, ProbeKind, StatusRange},
-    service::{NoSuchService, Service},
+    service::Service,
     share::Share,
 };
 

@@ -42,6 +42,7 @@ macro_rules! refusals {
 
 pub(crate) mod file;
 pub(crate) mod group;
+pub(crate) mod operator;
 pub(crate) mod probe;
 pub(crate) mod service;
 pub(crate) mod size;
@@ -81,6 +82,9 @@ pub struct Area {
     /// In the order of the file.
     pub entries: &'static [Entry],
 }
+
+/// What the daemon refuses when it is asked.
+pub const CONTROL: &[Area] = &[operator::AREA];
 
 /// What can be wrong with a configuration file.
 pub const CONFIGURATION: &[Area] = &[

@@ -2,10 +2,15 @@ use std::collections::BTreeSet;
 
 use super::*;
 
+fn entries() -> impl Iterator<Item = &'static Entry> {
+    let areas = CONFIGURATION.iter().chain(CONTROL);
+    areas.flat_map(|area| area.entries)
+}
+
 #[test]
 fn a_code_is_kebab_case_of_at_least_two_words_and_names_one_entry() {
     let mut codes = BTreeSet::new();
-    for Entry { code, .. } in CONFIGURATION.iter().flat_map(|area| area.entries) {
+    for Entry { code, .. } in entries() {
         let word = |word: &str| {
             !word.is_empty()
                 && word
@@ -19,7 +24,7 @@ fn a_code_is_kebab_case_of_at_least_two_words_and_names_one_entry() {
 
 #[test]
 fn a_meaning_is_one_sentence_or_more_in_one_line() {
-    for Entry { code, meaning, .. } in CONFIGURATION.iter().flat_map(|area| area.entries) {
+    for Entry { code, meaning, .. } in entries() {
         assert!(meaning.trim().ends_with('.'), "{code}: {meaning}");
     }
 }
