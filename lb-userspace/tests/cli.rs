@@ -23,7 +23,7 @@ fn said(arguments: &[&str]) -> (Option<i32>, String, String) {
 
 #[test]
 fn every_command_says_what_it_does() {
-    let words: [(&[&str], _); 18] = [
+    let words: [(&[&str], _); 19] = [
         (&[], "a layer-4 load balancer"),
         (
             &["backend"],
@@ -40,6 +40,7 @@ fn every_command_says_what_it_does() {
             &["check"],
             "Check a configuration: all its errors at once, or what it means",
         ),
+        (&["completions"], "Print the completions of a shell"),
         (
             &["detach"],
             "Remove the program, its link and its tables, with or without a daemon",
@@ -93,7 +94,16 @@ fn the_list_of_commands_is_the_one_that_is_tested_here() {
         .filter(|name| !name.is_empty())
         .collect();
     let tested = [
-        "backend", "check", "detach", "explain", "member", "reload", "run", "status", "help",
+        "backend",
+        "check",
+        "completions",
+        "detach",
+        "explain",
+        "member",
+        "reload",
+        "run",
+        "status",
+        "help",
     ];
     assert_eq!(names, tested);
 }
@@ -125,6 +135,52 @@ fn wrong_usage_is_2_and_says_what_is_right() {
         assert_eq!((status, stdout.as_str()), (Some(2), ""), "{arguments:?}");
         assert!(stderr.contains(words), "{arguments:?}: {stderr}");
     }
+}
+
+#[test]
+fn every_shell_gets_completions_that_know_the_commands() {
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let (status, script, stderr) = said(&["completions", shell]);
+        assert_eq!((status, stderr.as_str()), (Some(0), ""), "{shell}");
+        for word in ["explain", "drain", "assume"] {
+            assert!(script.contains(word), "{shell}: {word}");
+        }
+    }
+}
+
+#[test]
+fn check_prints_one_document_for_tools_whatever_it_finds() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let check = |text: &str| {
+        std::fs::write(file.path(), text).unwrap();
+        let path = file.path().to_str().unwrap();
+        let (status, stdout, stderr) = said(&["check", "--format", "json", path]);
+        let document: serde_json::Value = serde_json::from_str(&stdout).expect("JSON");
+        (status, document, stderr)
+    };
+    let (status, document, stderr) = check("edge = { name = \"e\", interfaces = [\"eth0\"] }");
+    assert_eq!((status, stderr.as_str()), (Some(0), ""));
+    assert_eq!(document["edge"], "e");
+    assert_eq!(document["warnings"][0]["code"], "no-service");
+
+    let (status, document, stderr) = check("edge = { name = \"e\" }\ncolour = 1");
+    assert_eq!(status, Some(1));
+    let expected = serde_json::json!({ "errors": [
+        {
+            "path": "edge.interfaces",
+            "code": "missing-key",
+            "message": "is missing",
+            "mend": "add `interfaces = [\"eth0\"]`",
+        },
+        {
+            "path": "colour",
+            "code": "unknown-key",
+            "message": "unknown key",
+            "mend": "known here: edge, backend, service, group",
+        },
+    ] });
+    assert_eq!(document, expected);
+    assert!(stderr.ends_with("has 2 mistakes\n"), "{stderr}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 use clap::{Args, Subcommand};
 
-use super::Daemon;
+use super::{Daemon, examples};
 use crate::{
     engine::{Override, Subject},
     model::{Admin, Name},
@@ -11,6 +11,7 @@ use crate::{
 /// It overrides the configuration, outlives the daemon, and shows in `waggle status` until it is
 /// reset.
 #[derive(Args, Debug)]
+#[command(after_long_help = examples(&["waggle backend drain a", "waggle backend reset a"]))]
 pub(super) struct Arguments {
     #[command(subcommand)]
     verb: Verb,

@@ -2,6 +2,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::examples;
 use crate::{
     config,
     dataplane::{self, Detached},
@@ -13,6 +14,7 @@ use crate::{
 /// Packets for the services are no longer steered from that moment on, and the flow table is lost.
 /// End the daemon first, or it goes on with tables that no packet reads.
 #[derive(Args, Debug)]
+#[command(after_long_help = examples(&["waggle detach --edge fra-1"]))]
 pub(super) struct Arguments {
     /// Take the pins' place from this configuration.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["edge", "pin_dir"])]

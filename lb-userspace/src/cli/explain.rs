@@ -3,7 +3,7 @@ use std::{net::IpAddr, path::PathBuf};
 use anyhow::Context as _;
 use clap::Args;
 
-use super::{Daemon, Format, json, unexpected};
+use super::{Daemon, Format, examples, json, unexpected};
 use crate::{
     class::partition,
     config::{
@@ -22,6 +22,7 @@ use crate::{
 /// It asks the daemon, or works offline on a configuration (`--config`) with assumed health and
 /// latencies (`--assume`).
 #[derive(Args, Debug)]
+#[command(after_long_help = examples(&["waggle explain --service web --client 198.51.100.7", "waggle explain --service web --client 198.51.100.7 --config waggle.toml --assume assumed.toml"]))]
 pub(super) struct Arguments {
     /// The service.
     #[arg(long, value_name = "NAME")]

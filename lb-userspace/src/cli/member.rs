@@ -3,7 +3,7 @@ use std::str::FromStr;
 use anyhow::bail;
 use clap::{Args, Subcommand};
 
-use super::Daemon;
+use super::{Daemon, examples};
 use crate::{
     engine::{Override, Subject},
     model::{Admin, Name},
@@ -14,6 +14,7 @@ use crate::{
 /// It overrides the configuration, outlives the daemon, and shows in `waggle status` until it is
 /// reset. Where the backend itself is drained or disabled, the stricter of the two holds.
 #[derive(Args, Debug)]
+#[command(after_long_help = examples(&["waggle member web/a weight 10", "waggle member web/a reset"]))]
 pub(super) struct Arguments {
     /// Group and backend, as in `web/a`.
     #[arg(value_name = "GROUP/NAME")]

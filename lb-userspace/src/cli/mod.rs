@@ -3,6 +3,7 @@
 mod backend;
 mod check;
 mod columns;
+mod completions;
 mod detach;
 mod explain;
 mod member;
@@ -35,6 +36,7 @@ pub struct Cli {
 enum Command {
     Backend(backend::Arguments),
     Check(check::Arguments),
+    Completions(completions::Arguments),
     Detach(detach::Arguments),
     Explain(explain::Arguments),
     Member(member::Arguments),
@@ -68,6 +70,7 @@ impl Cli {
         let text = match self.command {
             Command::Backend(arguments) => arguments.run(),
             Command::Check(arguments) => arguments.run(),
+            Command::Completions(arguments) => arguments.run(),
             Command::Detach(arguments) => arguments.run(),
             Command::Explain(arguments) => arguments.run(),
             Command::Member(arguments) => arguments.run(),
@@ -129,4 +132,41 @@ fn unexpected(reply: &Reply) -> anyhow::Error {
 
 fn json(value: &impl serde::Serialize) -> anyhow::Result<String> {
     Ok(serde_json::to_string_pretty(value)? + "\n")
+}
+
+/// What stands at the end of a command's long help.
+fn examples(commands: &[&str]) -> String {
+    format!(
+        "Examples:\n  {}\n\nExit status: 0 done, 1 refused or failed with a message on standard \
+         error, 2 wrong usage.",
+        commands.join("\n  ")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn every_command_has_a_long_description_and_examples_that_are_no_wrong_usage() {
+        for command in Cli::command().get_subcommands() {
+            let name = command.get_name();
+            assert!(command.get_long_about().is_some(), "{name}");
+            let end = command.get_after_long_help().unwrap().to_string();
+            let examples: Vec<_> = end
+                .lines()
+                .filter_map(|line| line.strip_prefix("  "))
+                .collect();
+            assert!(!examples.is_empty(), "{name}");
+            for example in examples {
+                let words = example.split(' ').skip_while(|word| word.contains('='));
+                let words = words.take_while(|word| *word != ">");
+                let parsed = Cli::try_parse_from(words.clone());
+                assert!(parsed.is_ok(), "{example}: {parsed:?}");
+                assert_eq!(words.clone().nth(1), Some(name), "{example}");
+            }
+        }
+    }
 }

@@ -2,7 +2,7 @@ use std::path::{PathBuf, absolute};
 
 use clap::Args;
 
-use super::{Daemon, Format, json, unexpected};
+use super::{Daemon, Format, examples, json, unexpected};
 use crate::control::{Reloaded, Reply, Request};
 
 /// Take the configuration up again, whole or not at all.
@@ -10,6 +10,7 @@ use crate::control::{Reloaded, Reply, Request};
 /// It is refused, and nothing changes, if it has an error or does not fit into the kernel's tables.
 /// Health, latencies and overrides of what stays are kept.
 #[derive(Args, Debug)]
+#[command(after_long_help = examples(&["waggle reload", "waggle reload /etc/waggle/next.toml"]))]
 pub(super) struct Arguments {
     /// Another file, to be used until the daemon is started anew; without it the one in use is read
     /// again.

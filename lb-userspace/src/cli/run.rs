@@ -3,6 +3,7 @@ use std::{io::IsTerminal as _, path::PathBuf};
 use clap::Args;
 use tracing_subscriber::EnvFilter;
 
+use super::examples;
 use crate::daemon;
 
 /// Run the daemon: attach the program, probe the backends, keep the tables right.
@@ -12,6 +13,7 @@ use crate::daemon;
 /// next start adopts them. `waggle detach` removes them. The log goes to standard error; the
 /// variable WAGGLE_LOG sets its level (error, warn, info, debug).
 #[derive(Args, Debug)]
+#[command(after_long_help = examples(&["waggle run --config /etc/waggle/waggle.toml", "WAGGLE_LOG=debug waggle run --config waggle.toml"]))]
 pub(super) struct Arguments {
     /// The configuration.
     #[arg(long, value_name = "FILE", default_value = "/etc/waggle/waggle.toml")]

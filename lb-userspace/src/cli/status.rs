@@ -12,7 +12,7 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use self::left::Left;
-use super::{Daemon, Format, Said, columns::columns, json, unexpected};
+use super::{Daemon, Format, Said, columns::columns, examples, json, unexpected};
 use crate::{
     config,
     control::{EdgeView, NoDaemon, Reply, Request, Status},
@@ -22,9 +22,13 @@ use crate::{
 
 /// Show what the daemon knows: services, groups, health, shares, flows, verdicts.
 ///
+/// A member's line says why it gets its share or none, and a star marks what an operator has set over
+/// the file. Counters are those since the tables were made.
+///
 /// Without a daemon it shows what the last one left in the kernel, with the age of its last heartbeat,
 /// and exits with 1; the names are not in there, but --config tells them.
 #[derive(Args, Debug)]
+#[command(after_long_help = examples(&["waggle status", "waggle status backend --format json"]))]
 pub(super) struct Arguments {
     /// Show only these.
     #[arg(value_enum)]

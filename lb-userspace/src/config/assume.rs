@@ -10,7 +10,10 @@ use super::{
     problem::{Report, Wrong},
     raw,
 };
-use crate::model::{Backend, Health, Name};
+use crate::{
+    model::{Backend, Health, Name},
+    refusal,
+};
 
 /// What is assumed of backends. One that is not named is up and has no latency.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -59,15 +62,15 @@ fn milliseconds(value: &Value) -> Result<Duration, Wrong> {
     match value {
         Value::Integer(number) => u64::try_from(*number)
             .map(Duration::from_millis)
-            .map_err(|_negative| leaf::out_of_range(number, WANTED)),
+            .map_err(|_negative| refusal::value::out_of_range(number, WANTED)),
         Value::Float(number) => Duration::try_from_secs_f64(number / 1000.0)
-            .map_err(|_unfit| leaf::out_of_range(format!("{number:?}"), WANTED)),
+            .map_err(|_unfit| refusal::value::out_of_range(format!("{number:?}"), WANTED)),
         other => Err(leaf::kind(other, WANTED)),
     }
 }
 
 fn not_there_yet<T>(_value: &Value) -> Result<T, Wrong> {
-    Err(Wrong::new("is not there yet", "leave it out"))
+    Err(refusal::file::not_there_yet())
 }
 
 #[cfg(test)]

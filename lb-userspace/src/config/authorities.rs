@@ -11,7 +11,7 @@ use rustls::{
 };
 
 use super::problem::Wrong;
-use crate::model::Authorities;
+use crate::{model::Authorities, refusal};
 
 /// What a configuration needs of the host that it is for.
 #[derive(Clone, Copy)]
@@ -39,12 +39,8 @@ impl<'a> Store<'a> {
     /// The certificates in a PEM file: at least one, all of them whole.
     pub(super) fn file(&self, path: &Path) -> Result<Authorities, Wrong> {
         self.once(Some(path), || {
-            let bytes = (self.host.read)(path).map_err(|error| {
-                Wrong::new(
-                    format!("can not read {}: {error}", path.display()),
-                    "name a file with the certificates of the authorities",
-                )
-            })?;
+            let bytes = (self.host.read)(path)
+                .map_err(|error| refusal::probe::unreadable_authorities(path.display(), error))?;
             Ok(Authorities::new(Some(path), in_pem(path, &bytes)?))
         })
     }
@@ -57,10 +53,7 @@ impl<'a> Store<'a> {
             if certificates.iter().any(usable) {
                 return Ok(Authorities::new(None, certificates));
             }
-            Err(Wrong::new(
-                "is missing, and this host has no certificates of authorities",
-                "install the package `ca-certificates`, or name a file with them",
-            ))
+            Err(refusal::probe::no_system_authorities())
         })
     }
 
@@ -81,18 +74,12 @@ fn in_pem(path: &Path, bytes: &[u8]) -> Result<Vec<Vec<u8>>, Wrong> {
         match found {
             Ok(der) if is_authority(&der) => certificates.push(der.to_vec()),
             Ok(_) | Err(_) => {
-                return Err(Wrong::new(
-                    format!("certificate {} in {} is broken", i + 1, path.display()),
-                    "get the file anew from the authority",
-                ));
+                return Err(refusal::probe::broken_certificate(i + 1, path.display()));
             }
         }
     }
     if certificates.is_empty() {
-        return Err(Wrong::new(
-            format!("{} holds no certificate", path.display()),
-            "name a PEM file, with `-----BEGIN CERTIFICATE-----` in it",
-        ));
+        return Err(refusal::probe::no_certificate(path.display()));
     }
     Ok(certificates)
 }
@@ -135,20 +122,14 @@ mod tests {
         let key = KeyPair::generate().unwrap().serialize_pem();
         assert_eq!(read(format!("{pem}{pem}").as_bytes()), Ok(2));
         assert_eq!(read(format!("{key}# words\n{pem}").as_bytes()), Ok(1));
-        let none = Wrong::new(
-            "/ca.pem holds no certificate",
-            "name a PEM file, with `-----BEGIN CERTIFICATE-----` in it",
-        );
+        let none = refusal::probe::no_certificate("/ca.pem");
         for content in [&b""[..], b"words\n", &der, key.as_bytes(), b"\xff\x00"] {
             assert_eq!(read(content), Err(none.clone()));
         }
         let cut = &pem[..pem.len() / 2];
         let other = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
         for broken in [cut, other, &pem.replace("MII", "!!!")] {
-            let wrong = Wrong::new(
-                "certificate 2 in /ca.pem is broken",
-                "get the file anew from the authority",
-            );
+            let wrong = refusal::probe::broken_certificate(2, "/ca.pem");
             assert_eq!(read(format!("{pem}{broken}").as_bytes()), Err(wrong));
         }
     }
@@ -182,10 +163,7 @@ mod tests {
                 read: &|_| Ok(Vec::new()),
                 trusted: &|| trusted.clone(),
             };
-            let wrong = Wrong::new(
-                "is missing, and this host has no certificates of authorities",
-                "install the package `ca-certificates`, or name a file with them",
-            );
+            let wrong = refusal::probe::no_system_authorities();
             assert_eq!(Store::new(host).of_this_host(), Err(wrong));
         }
     }

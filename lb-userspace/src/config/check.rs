@@ -5,12 +5,13 @@ use super::{
     authorities::{Host, Store},
     backend, edge, family,
     group::{self, Surroundings},
-    problem::{Problem, Wrong},
+    problem::Problem,
     raw::{Found, Table},
     service, sizes,
 };
 use crate::{
     model::{Backend, Group, Model, Name, Service},
+    refusal::{self, Refusal},
     table::group_id,
 };
 
@@ -69,11 +70,12 @@ fn check_services(root: &Table<'_>, services: &[Found<Service>], backends: &[Fou
         let service = &found.value;
         let first = *taken.entry(service.key()).or_insert(found);
         if first.path != found.path {
-            let message = format!(
-                "{} port {} {} is the service \"{}\" already",
-                service.address, service.port, service.protocol, first.value.name
+            let wrong = refusal::service::taken_endpoint(
+                service.address,
+                service.port,
+                service.protocol,
+                &first.value.name,
             );
-            let wrong = Wrong::new(message, "remove one of them, or use another port");
             root.wrong_at(format!("{}.port", found.path), wrong);
         }
     }
@@ -81,11 +83,7 @@ fn check_services(root: &Table<'_>, services: &[Found<Service>], backends: &[Fou
     let by_address: BTreeMap<_, _> = services.iter().map(by_address).collect();
     for Found { path, value } in backends {
         if let Some(service) = by_address.get(&value.address) {
-            let message = format!(
-                "{} is the address of the service \"{service}\"",
-                value.address
-            );
-            let wrong = Wrong::new(message, "use the server's own address");
+            let wrong = refusal::service::backend_is_service(value.address, service);
             root.wrong_at(format!("{path}.address"), wrong);
         }
     }
@@ -97,12 +95,8 @@ fn check_group_ids(root: &Table<'_>, groups: &[Found<Group>]) {
         let name = &found.value.name;
         let first = *taken.entry(group_id(name)).or_insert(name);
         if first != name {
-            let message =
-                format!("\"{name}\" has the same number in the kernel's tables as \"{first}\"");
-            root.wrong_at(
-                format!("{}.name", found.path),
-                Wrong::new(message, "rename one of them"),
-            );
+            let wrong = refusal::group::taken_group_number(name, first);
+            root.wrong_at(format!("{}.name", found.path), wrong);
         }
     }
 }
@@ -113,38 +107,25 @@ fn warnings(
     services: &[Found<Service>],
 ) -> Vec<Problem> {
     let mut warnings = Vec::new();
-    let mut warn = |path: &str, message: &str, mend: &str| {
-        warnings.push(Wrong::new(message, mend).at(path));
-    };
+    let mut warn = |path: &str, what: Refusal| warnings.push(what.at(path));
     if services.is_empty() {
-        warn(
-            "service",
-            "there is none",
-            "add a `[[service]]`, or nothing is forwarded",
-        );
+        warn("service", refusal::warning::no_service());
     }
     let members = groups.iter().flat_map(|found| &found.value.members);
     let used: BTreeSet<&Name> = members.map(|member| &member.backend).collect();
     for Found { path, value } in backends {
         if !used.contains(&value.name) {
-            let message = format!("backend \"{}\" is in no group", value.name);
-            warn(path, &message, "add it to one or remove it");
+            warn(path, refusal::warning::unused_backend(&value.name));
         }
     }
     let used: BTreeSet<&Name> = services.iter().flat_map(|it| it.value.groups()).collect();
     for Found { path, value } in groups {
         let name = &value.name;
         if !used.contains(name) {
-            let message = format!("no service uses group \"{name}\"");
-            warn(path, &message, "add one or remove it");
+            warn(path, refusal::warning::unused_group(name));
         }
         if value.members.iter().all(|member| !member.enabled) {
-            let message = format!("all members of \"{name}\" are disabled");
-            warn(
-                path,
-                &message,
-                "its services answer nobody until one is enabled",
-            );
+            warn(path, refusal::warning::disabled_group(name));
         }
     }
     warnings

@@ -8,7 +8,10 @@ use super::{
     leaf::{self, shown},
     problem::Wrong,
 };
-use crate::model::{Clients, Prefix};
+use crate::{
+    model::{Clients, Prefix},
+    refusal,
+};
 
 /// A prefix like "198.51.100.0/24", a range like "192.0.2.0-192.0.2.9", or one address.
 pub(super) fn clients(value: &Value) -> Result<Clients, Wrong> {
@@ -34,7 +37,7 @@ fn prefix(text: &str, address: &str, length: &str) -> Result<Prefix, Wrong> {
     let Some(prefix) = Prefix::around(network, length) else {
         let most = if network.is_ipv4() { 32 } else { 128 };
         let wanted = format!("a length of 0 to {most}");
-        return Err(leaf::out_of_range(shown(text), &wanted));
+        return Err(refusal::value::out_of_range(shown(text), &wanted));
     };
     if let (IpAddr::V4(v4), 96..) = (network.to_canonical(), length)
         && network.is_ipv6()
@@ -42,8 +45,7 @@ fn prefix(text: &str, address: &str, length: &str) -> Result<Prefix, Wrong> {
         return Err(is_mapped(text, format!("{v4}/{}", length - 96)));
     }
     if prefix.first() != network {
-        let message = format!("{} has bits beyond its length", shown(text));
-        return Err(Wrong::new(message, format!("use \"{prefix}\"")));
+        return Err(refusal::service::host_bits(shown(text), prefix));
     }
     Ok(prefix)
 }
@@ -51,14 +53,11 @@ fn prefix(text: &str, address: &str, length: &str) -> Result<Prefix, Wrong> {
 fn range(text: &str, first: &str, last: &str) -> Result<Clients, Wrong> {
     let [first, last] = [address(text, first)?, address(text, last)?];
     if first.is_ipv4() != last.is_ipv4() {
-        return Err(Wrong::new(
-            format!("{} mixes IPv4 and IPv6", shown(text)),
-            "use two addresses of the same family",
-        ));
+        return Err(refusal::service::mixed_range(shown(text)));
     }
     Clients::new(first, last).ok_or_else(|| {
-        let message = format!("{} ends before it begins", shown(text));
-        Wrong::new(message, format!("use \"{last}-{first}\""))
+        let instead = format!("{last}-{first}");
+        refusal::service::reversed_range(shown(text), instead)
     })
 }
 
@@ -72,13 +71,11 @@ fn address(text: &str, address: &str) -> Result<IpAddr, Wrong> {
 }
 
 fn no_clients(text: &str) -> Wrong {
-    let message = format!("{} is no prefix, range or address", shown(text));
-    Wrong::new(message, format!("use {WANTED}"))
+    refusal::service::bad_clients(shown(text), WANTED)
 }
 
 fn is_mapped(text: &str, instead: String) -> Wrong {
-    let message = format!("{} is IPv4 written as IPv6", shown(text));
-    Wrong::new(message, format!("write it as \"{instead}\""))
+    refusal::service::mapped_clients(shown(text), instead)
 }
 
 #[cfg(test)]

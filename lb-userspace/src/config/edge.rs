@@ -8,7 +8,10 @@ use super::{
     problem::Wrong,
     raw::Table,
 };
-use crate::model::{Edge, XdpMode};
+use crate::{
+    model::{Edge, XdpMode},
+    refusal,
+};
 
 const LARGEST_TABLE: u32 = 1 << 26;
 const ONE_MILLION: u32 = 1 << 20;
@@ -61,8 +64,7 @@ fn interface(edge: &mut Table<'_>) -> Option<String> {
     edge.require("interfaces", "add `interfaces = [\"eth0\"]`");
     let interfaces = edge.list("interfaces", interface_name)?;
     if interfaces.len() > 1 {
-        let message = format!("{} interfaces are given", interfaces.len());
-        let wrong = Wrong::new(message, "use one: more than one is not there yet");
+        let wrong = refusal::value::several_interfaces(interfaces.len());
         edge.wrong("interfaces", wrong);
     }
     interfaces.into_iter().next()
@@ -73,10 +75,7 @@ fn interface_name(value: &Value) -> Result<String, Wrong> {
     let text = leaf::text(value, "the name of an interface, like \"eth0\"")?;
     let bad = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '/' | ':');
     if text.is_empty() || text.len() > 15 || matches!(text, "." | "..") || text.contains(bad) {
-        return Err(Wrong::new(
-            format!("{} is no interface name", shown(text)),
-            "use 1 to 15 letters without space, `/` or `:`",
-        ));
+        return Err(refusal::value::bad_interface_name(shown(text)));
     }
     Ok(text.to_owned())
 }
@@ -84,7 +83,7 @@ fn interface_name(value: &Value) -> Result<String, Wrong> {
 fn ring_key(value: &Value) -> Result<String, Wrong> {
     const WANTED: &str = "a text, the same on every edge";
     match leaf::text(value, WANTED)? {
-        "" => Err(Wrong::new("is empty", format!("use {WANTED}"))),
+        "" => Err(refusal::value::empty_text(WANTED)),
         text => Ok(text.to_owned()),
     }
 }
@@ -94,10 +93,7 @@ fn socket(value: &Value) -> Result<PathBuf, Wrong> {
     let path = leaf::path(value)?;
     match path.as_os_str().len() {
         0..=107 => Ok(path),
-        length => Err(Wrong::new(
-            format!("a socket's path can not be {length} bytes long"),
-            "use at most 107",
-        )),
+        length => Err(refusal::value::long_socket_path(length)),
     }
 }
 
@@ -108,20 +104,12 @@ fn listener(value: &Value) -> Result<Option<SocketAddr>, Wrong> {
     if text == "off" {
         return Ok(None);
     }
-    let mend = format!("use {WANTED}");
+    let bad = |what: &str| refusal::value::bad_listener(shown(text), what, WANTED);
     match text.parse::<SocketAddr>() {
-        Ok(address) if address.port() == 0 => {
-            Err(Wrong::new(format!("{} names no port", shown(text)), mend))
-        }
-        Ok(address) if address.ip().is_multicast() => Err(Wrong::new(
-            format!("{} is a multicast address", shown(text)),
-            mend,
-        )),
+        Ok(address) if address.port() == 0 => Err(bad("names no port")),
+        Ok(address) if address.ip().is_multicast() => Err(bad("is a multicast address")),
         Ok(address) => Ok(Some(address)),
-        Err(_) => Err(Wrong::new(
-            format!("{} is no address with a port", shown(text)),
-            mend,
-        )),
+        Err(_) => Err(bad("is no address with a port")),
     }
 }
 
@@ -147,14 +135,11 @@ fn table_size(
     let size = u32::try_from(number)
         .ok()
         .filter(|size| (least..=LARGEST_TABLE).contains(size))
-        .ok_or_else(|| leaf::out_of_range(number, wanted))?;
+        .ok_or_else(|| refusal::value::out_of_range(number, wanted))?;
     if fits(size) {
         Ok(size)
     } else {
-        Err(Wrong::new(
-            format!("{size} does not fit"),
-            format!("use {wanted}"),
-        ))
+        Err(refusal::value::odd_size(size, wanted))
     }
 }
 

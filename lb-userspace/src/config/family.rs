@@ -2,13 +2,11 @@
 
 use std::{collections::BTreeMap, net::IpAddr};
 
-use super::{
-    problem::Wrong,
-    raw::{Found, Table},
+use super::raw::{Found, Table};
+use crate::{
+    model::{Backend, Group, Member, Name, Service},
+    refusal,
 };
-use crate::model::{Backend, Group, Member, Name, Service};
-
-const MEND: &str = "use backends of the service's family: neither l2-dsr nor ipip changes it";
 
 /// Compares every service with the backends that it leads to. Where it can use none of a group the
 /// service is wrong, else those members that it can not use; each of them once.
@@ -35,14 +33,14 @@ pub(super) fn check(
             let usable = |address: &IpAddr| family(*address) == family(value.address);
             match members.first() {
                 Some((_, _, other)) if !members.iter().any(|(.., it)| usable(it)) => {
-                    let message = format!(
-                        "\"{}\" has an {} address, and all backends of group \"{}\" have {} ones",
-                        value.name,
-                        family(value.address),
-                        group.name,
-                        family(*other),
+                    let [ours, theirs] = [value.address, *other].map(family);
+                    let wrong = refusal::service::group_of_other_family(
+                        &value.name,
+                        ours,
+                        &group.name,
+                        theirs,
                     );
-                    root.wrong_at(format!("{path}.{key}"), Wrong::new(message, MEND));
+                    root.wrong_at(format!("{path}.{key}"), wrong);
                 }
                 _ => partly_served.push(value),
             }
@@ -50,17 +48,15 @@ pub(super) fn check(
         for (i, member, address) in members {
             let other = |it: &&&Service| family(it.address) != family(address);
             if let Some(service) = partly_served.iter().find(other) {
-                let message = format!(
-                    "backend \"{}\" has the {} address {address}, and service \"{}\" of this group \
-                     has the {} address {}",
-                    member.backend,
+                let wrong = refusal::service::backend_of_other_family(
+                    &member.backend,
                     family(address),
-                    service.name,
+                    address,
+                    &service.name,
                     family(service.address),
                     service.address,
                 );
-                let path = format!("{path}.member[{i}].backend");
-                root.wrong_at(path, Wrong::new(message, MEND));
+                root.wrong_at(format!("{path}.member[{i}].backend"), wrong);
             }
         }
     }

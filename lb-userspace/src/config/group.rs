@@ -13,7 +13,10 @@ use super::{
     problem::Wrong,
     raw::{Found, Table},
 };
-use crate::model::{AllDown, Group, Identity, Member, Name, Priority, Stage, Weight};
+use crate::{
+    model::{AllDown, Group, Identity, Member, Name, Priority, Stage, Weight},
+    refusal,
+};
 
 /// What a group may refer to.
 pub(super) struct Surroundings<'a> {
@@ -74,21 +77,14 @@ fn check_distinct(
     for Found { path, value } in members {
         let backend = &value.backend;
         let wrong = if let Some(first) = names.insert(backend, path) {
-            let message = format!("backend \"{backend}\" is {first} too");
-            Wrong::new(message, "name it once, with the sum of the weights")
+            refusal::group::member_twice(backend, first)
         } else if let Some(identity) = identities.get(backend)
             && let Some(other) = servers.insert(identity, backend)
         {
             let Identity {
                 address, forward, ..
             } = identity;
-            let forward = forward.as_str();
-            Wrong::new(
-                format!(
-                    "backend \"{backend}\" is the same server as \"{other}\": {address}, {forward}"
-                ),
-                "name one of them",
-            )
+            refusal::group::server_twice(backend, other, address, forward.as_str())
         } else {
             continue;
         };
@@ -112,17 +108,14 @@ fn member(member: &mut Table<'_>, backends: &Names) -> Option<Member> {
 fn priority(value: &Value) -> Result<Priority, Wrong> {
     let wanted = format!("{} to {}", Priority::MIN, Priority::MAX);
     let number = leaf::integer(value, &wanted)?;
-    Priority::new(number).ok_or_else(|| leaf::out_of_range(number, &wanted))
+    Priority::new(number).ok_or_else(|| refusal::value::out_of_range(number, &wanted))
 }
 
 fn weight(value: &Value) -> Result<Weight, Wrong> {
     let wanted = format!("{} to {}", Weight::MIN, Weight::MAX);
     match leaf::integer(value, &wanted)? {
-        0 => Err(Wrong::new(
-            "weight 0 does not exist in front-door",
-            format!("use {wanted}, or `enabled = false`, or `waggle backend drain`"),
-        )),
-        number => Weight::new(number).ok_or_else(|| leaf::out_of_range(number, &wanted)),
+        0 => Err(refusal::group::zero_weight(wanted)),
+        number => Weight::new(number).ok_or_else(|| refusal::value::out_of_range(number, &wanted)),
     }
 }
 

@@ -5,7 +5,7 @@ use std::{net::IpAddr, ops::RangeInclusive, path::PathBuf, time::Duration};
 use toml::Value;
 
 use super::problem::Wrong;
-use crate::model::Name;
+use crate::{model::Name, refusal};
 
 /// A string. `wanted` says what it should be.
 pub(super) fn text<'v>(value: &'v Value, wanted: &str) -> Result<&'v str, Wrong> {
@@ -33,7 +33,7 @@ where
         T::try_from(number)
             .ok()
             .filter(|number| range.contains(number))
-            .ok_or_else(|| out_of_range(number, &wanted))
+            .ok_or_else(|| refusal::value::out_of_range(number, &wanted))
     }
 }
 
@@ -49,12 +49,9 @@ pub(super) fn one_of<T: Clone>(words: &[(&str, T)]) -> impl Fn(&Value) -> Result
         let wanted = list.join(" or ");
         let text = text(value, &wanted)?;
         let known = words.iter().find(|(word, _)| *word == text);
-        known.map(|(_, meaning)| meaning.clone()).ok_or_else(|| {
-            Wrong::new(
-                format!("{} is unknown", shown(text)),
-                format!("use {wanted}"),
-            )
-        })
+        known
+            .map(|(_, meaning)| meaning.clone())
+            .ok_or_else(|| refusal::value::unknown_word(shown(text), wanted))
     }
 }
 
@@ -66,7 +63,7 @@ pub(super) fn name(value: &Value) -> Result<Name, Wrong> {
 /// `text` as a [`Name`].
 pub(super) fn name_of(text: &str) -> Result<Name, Wrong> {
     text.parse()
-        .map_err(|error| Wrong::new(format!("{} is no name", shown(text)), format!("{error}")))
+        .map_err(|rule| refusal::value::bad_name(shown(text), rule))
 }
 
 const NAME: &str = "a name of 1 to 63 letters, digits, `.`, `_` or `-`";
@@ -76,20 +73,16 @@ pub(super) fn address(value: &Value) -> Result<IpAddr, Wrong> {
     const WANTED: &str = "an IP address like \"192.0.2.1\" or \"2001:db8::1\"";
     let text = text(value, WANTED)?;
     let address = text.parse::<IpAddr>().map_err(|_no_address| {
-        decorated(text).unwrap_or_else(|| {
-            let message = format!("{} is no IP address", shown(text));
-            Wrong::new(message, format!("use {WANTED}"))
-        })
+        decorated(text).unwrap_or_else(|| refusal::value::bad_address(shown(text), WANTED))
     })?;
     if let IpAddr::V6(v6) = address
         && let Some(v4) = v6.to_ipv4_mapped()
     {
-        let message = format!("{address} is an IPv4 address in the form of an IPv6 one");
-        return Err(Wrong::new(message, format!("use \"{v4}\"")));
+        return Err(refusal::value::mapped_address(address, v4));
     }
     match not_of_one_host(address) {
         None => Ok(address),
-        Some((what, mend)) => Err(Wrong::new(format!("{address} is {what}"), mend)),
+        Some((what, mend)) => Err(refusal::value::unusable_address(address, what, mend)),
     }
 }
 
@@ -108,7 +101,7 @@ fn decorated(text: &str) -> Option<Wrong> {
         IpAddr::V6(v6) if v6.is_unicast_link_local() => LINK_LOCAL_MEND.to_owned(),
         _ => format!("use \"{bare}\""),
     };
-    Some(Wrong::new(format!("{} {what}", shown(text)), mend))
+    Some(refusal::value::decorated_address(shown(text), what, mend))
 }
 
 const LINK_LOCAL_MEND: &str = "use a global or unique local address of that host";
@@ -134,23 +127,26 @@ pub(super) fn duration(
 ) -> impl Fn(&Value) -> Result<Duration, Wrong> {
     // A sum next to 2^64 seconds makes humantime panic; it takes more letters than this.
     const LONGEST: usize = 20;
-    const MEND: &str = "use a number with a unit, like \"10s\" or \"250ms\"";
+    const WANTED: &str = "a number with a unit, like \"10s\" or \"250ms\"";
     move |value| {
         let text = match value {
             Value::Integer(_) | Value::Float(_) => {
-                return Err(Wrong::new(format!("{value} has no unit"), MEND));
+                return Err(refusal::value::missing_unit(value));
             }
-            _ => text(value, MEND.trim_start_matches("use "))?,
+            _ => text(value, WANTED)?,
         };
         let short = Some(text).filter(|text| text.len() <= LONGEST);
         let Some(duration) = short.and_then(|text| humantime::parse_duration(text).ok()) else {
-            return Err(Wrong::new(format!("{} is no duration", shown(text)), MEND));
+            return Err(refusal::value::bad_duration(shown(text)));
         };
         if range.contains(&duration) {
             return Ok(duration);
         }
         let [low, high] = [range.start(), range.end()].map(|end| humantime::format_duration(*end));
-        Err(out_of_range(text, &format!("{low} to {high}")))
+        Err(refusal::value::out_of_range(
+            text,
+            format!("{low} to {high}"),
+        ))
     }
 }
 
@@ -160,21 +156,13 @@ pub(super) fn path(value: &Value) -> Result<PathBuf, Wrong> {
     if text.starts_with('/') && !text.contains(char::is_control) {
         Ok(text.into())
     } else {
-        Err(Wrong::new(
-            format!("{} is no absolute path", shown(text)),
-            "use a path that begins with `/`",
-        ))
+        Err(refusal::value::relative_path(shown(text)))
     }
-}
-
-/// A number beyond what is allowed.
-pub(super) fn out_of_range(given: impl std::fmt::Display, wanted: &str) -> Wrong {
-    Wrong::new(format!("{given} is out of range"), format!("use {wanted}"))
 }
 
 /// A value of another type than the one that is wanted.
 pub(super) fn kind(value: &Value, wanted: &str) -> Wrong {
-    let message = match value {
+    let found = match value {
         Value::Array(_) => "is an array".to_owned(),
         Value::Table(_) => "is a table".to_owned(),
         Value::Boolean(truth) => format!("{truth} is a boolean"),
@@ -183,7 +171,7 @@ pub(super) fn kind(value: &Value, wanted: &str) -> Wrong {
         Value::Integer(number) => format!("{number} is an integer"),
         Value::String(text) => format!("{} is a string", shown(text)),
     };
-    Wrong::new(message, format!("use {wanted}"))
+    refusal::file::wrong_type(found, wanted)
 }
 
 /// `text` in quotes, safe to print, cut where it is long.

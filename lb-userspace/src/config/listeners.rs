@@ -7,8 +7,8 @@ use std::{
 
 use lb_common::Protocol;
 
-use super::problem::{Problem, Wrong};
-use crate::model::Model;
+use super::problem::Problem;
+use crate::{model::Model, refusal};
 
 /// Each protocol with its tables under `/proc/net` and the state that a socket has there while it
 /// takes packets of anybody (`TCP_LISTEN`, `TCP_CLOSE`).
@@ -63,7 +63,7 @@ fn local_addresses() -> io::Result<BTreeSet<IpAddr>> {
 
 /// A warning for each service whose clients may mean a listener of the edge itself: they reach the
 /// backends instead. A listener on all addresses is meant only by an address in `local`.
-fn warnings_for_listeners(
+pub(super) fn warnings_for_listeners(
     model: &Model,
     listeners: &[Listener],
     local: &BTreeSet<IpAddr>,
@@ -80,12 +80,8 @@ fn warnings_for_listeners(
                 && listener.port() == service.port
                 && (listener.ip() == address || all)
         })?;
-        let message = format!(
-            "{address} port {} is also served on this host, by a listener on {listener}",
-            service.port
-        );
-        let mend = "stop that listener or use another port: its clients reach the backends now";
-        Some(Wrong::new(message, mend).at(format!("service \"{}\"", service.name)))
+        let warning = refusal::warning::served_here(address, service.port, listener);
+        Some(warning.at(format!("service \"{}\"", service.name)))
     };
     services.filter_map(warning).collect()
 }

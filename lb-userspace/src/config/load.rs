@@ -5,6 +5,7 @@ use std::{
 };
 
 use super::{Checked, Errors, authorities::Host, parse_on};
+use crate::refusal::{self, Refusal};
 
 /// Largest file that is read: what is larger was given by mistake.
 const LARGEST: u64 = 16 << 20;
@@ -20,26 +21,9 @@ pub enum LoadError {
         /// All of them.
         errors: Errors,
     },
-    /// It is a directory, a pipe or a device.
-    #[error("{} is no regular file", path.display())]
-    NotRegular {
-        /// The file.
-        path: PathBuf,
-    },
-    /// It can not be read, or it is no UTF-8 text.
-    #[error("can not read {}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
-    /// It is larger than any configuration.
-    #[error("{} is no configuration: it is larger than {} MiB", path.display(), LARGEST >> 20)]
-    TooLarge {
-        /// The file.
-        path: PathBuf,
-    },
+    /// It has no text.
+    #[error(transparent)]
+    Unread(#[from] Refusal),
 }
 
 /// Reads and checks the file at `path`, and the files that it names.
@@ -58,20 +42,17 @@ pub fn load(path: &Path) -> Result<Checked, LoadError> {
     })
 }
 
-fn text(path: &Path) -> Result<String, LoadError> {
-    let unread = |source| LoadError::Read {
-        path: path.into(),
-        source,
-    };
+fn text(path: &Path) -> Result<String, Refusal> {
+    let unread = |error: io::Error| refusal::file::unreadable_file(path.display(), error);
     // To open a pipe waits for a writer, and the daemon would wait with it.
     if !fs::metadata(path).map_err(unread)?.is_file() {
-        return Err(LoadError::NotRegular { path: path.into() });
+        return Err(refusal::file::no_regular_file(path.display()));
     }
     let mut text = String::new();
     let file = File::open(path).map_err(unread)?;
     let length = file.take(LARGEST + 1).read_to_string(&mut text);
     if length.map_err(unread)? as u64 > LARGEST {
-        return Err(LoadError::TooLarge { path: path.into() });
+        return Err(refusal::file::huge_file(path.display(), LARGEST >> 20));
     }
     Ok(text)
 }
@@ -116,17 +97,19 @@ mod tests {
     fn what_is_no_configuration_is_refused_in_one_line() {
         assert_eq!(
             error(b"\xff\xfe"),
-            "can not read FILE: stream did not contain valid UTF-8"
+            "can not read FILE: stream did not contain valid UTF-8; give the path of a text file that \
+             this user may read"
         );
         assert_eq!(
             message(Path::new("/nonexistent")),
-            "can not read /nonexistent: No such file or directory (os error 2)"
+            "can not read /nonexistent: No such file or directory (os error 2); give the path of a \
+             text file that this user may read"
         );
         let huge = tempfile::NamedTempFile::new().unwrap();
         huge.as_file().set_len(LARGEST + 1).unwrap();
         let message = message(huge.path());
         assert!(
-            message.ends_with(" is no configuration: it is larger than 16 MiB"),
+            message.contains(" is no configuration: it is larger than 16 MiB;"),
             "{message}"
         );
     }
@@ -141,7 +124,10 @@ mod tests {
             let given = path.to_owned();
             thread::spawn(move || sender.send(message(&given)));
             let told = told.recv_timeout(Duration::from_secs(10));
-            let expected = format!("{} is no regular file", path.display());
+            let expected = format!(
+                "{} is no regular file; give the path of a file",
+                path.display()
+            );
             assert_eq!(told.expect("no waiting"), expected);
         }
     }

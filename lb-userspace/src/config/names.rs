@@ -7,7 +7,7 @@ use super::{
     problem::Wrong,
     spelling::closest,
 };
-use crate::model::Name;
+use crate::{model::Name, refusal};
 
 /// The names that exist of one kind of table.
 pub(super) struct Names {
@@ -32,15 +32,12 @@ impl Names {
         if names.contains(text) {
             return leaf::name_of(text);
         }
-        let mend = match closest(text, names.iter().map(String::as_str)) {
+        let known = match closest(text, names.iter().map(String::as_str)) {
             Some(known) => format!("did you mean {}?", shown(known)),
             None if names.is_empty() => format!("there is no {kind}"),
             None => format!("known: {}", some_of(names)),
         };
-        Err(Wrong::new(
-            format!("no {kind} is named {}", shown(text)),
-            mend,
-        ))
+        Err(refusal::file::unknown_name(kind, shown(text), known))
     }
 }
 

@@ -13,8 +13,9 @@ use super::{
     problem::Wrong,
     raw::Table,
 };
-use crate::model::{
-    HealthRule, HttpProbe, HttpsProbe, Method, Probe, ProbeKind, Smoothing, StatusRange,
+use crate::{
+    model::{HealthRule, HttpProbe, HttpsProbe, Method, Probe, ProbeKind, Smoothing, StatusRange},
+    refusal,
 };
 
 const USER_AGENT: &str = "Waggle Health Probe";
@@ -51,15 +52,15 @@ pub(super) fn read(
         Some(Kind::Https) => https(probe, store),
         Some(Kind::Tcp) => {
             let mend = "leave it out, or use `kind = \"http\"`";
-            probe.refuse(&HTTP_KEYS, "tcp probes have no such key", mend);
+            probe.refuse(&HTTP_KEYS, &meaningless("tcp", mend));
             let mend = "leave it out, or use `kind = \"https\"`";
-            probe.refuse(&tls::KEYS, "tcp probes have no such key", mend);
+            probe.refuse(&tls::KEYS, &meaningless("tcp", mend));
             Some(ProbeKind::Tcp)
         }
         // Without a kind the other keys are checked as those of the most common one.
         Some(Kind::Http) | None => {
             let mend = "leave it out, or use `kind = \"https\"`";
-            probe.refuse(&tls::KEYS, "http probes have no such key", mend);
+            probe.refuse(&tls::KEYS, &meaningless("http", mend));
             Some(ProbeKind::Http(http(probe)))
         }
     };
@@ -117,20 +118,20 @@ fn port(probe: &mut Table<'_>, ports: Option<&BTreeSet<u16>>) -> Option<u16> {
         return probe.optional("port", leaf::port);
     }
     let ports = ports?;
-    let message = match ports.len() {
-        0 => "is missing, and no service with a port uses this group".to_owned(),
-        1 => return ports.first().copied(),
-        _ => {
+    let wrong = match ports.first() {
+        None => refusal::probe::no_probe_port(80),
+        Some(only) if ports.len() == 1 => return Some(*only),
+        Some(first) => {
             let list: Vec<String> = ports.iter().map(u16::to_string).collect();
-            format!(
-                "is missing, and the group's services have several: {}",
-                list.join(", ")
-            )
+            refusal::probe::several_probe_ports(list.join(", "), first)
         }
     };
-    let mend = format!("add `port = {}`", ports.first().unwrap_or(&80));
-    probe.wrong("port", Wrong::new(message, mend));
+    probe.wrong("port", wrong);
     None
+}
+
+fn meaningless(kind: &str, mend: &str) -> Wrong {
+    refusal::probe::meaningless_key(kind, mend)
 }
 
 /// At most the interval; that is also the default where it is below 5 s.
@@ -142,10 +143,7 @@ fn timeout(probe: &mut Table<'_>, interval: Duration) -> Duration {
             return Ok(timeout);
         }
         let [timeout, interval] = [timeout, interval].map(humantime::format_duration);
-        Err(Wrong::new(
-            format!("{timeout} is longer than the interval"),
-            format!("use at most {interval}"),
-        ))
+        Err(refusal::probe::long_timeout(timeout, interval))
     })
 }
 
@@ -179,10 +177,7 @@ fn target(value: &Value) -> Result<String, Wrong> {
     if text.starts_with('/') && text.chars().all(plain) && escaped {
         return Ok(text.to_owned());
     }
-    Err(Wrong::new(
-        format!("{} is no path for a request", shown(text)),
-        "begin with `/`, and write any letter that a URL can not hold as `%` and two hex digits",
-    ))
+    Err(refusal::probe::bad_request_path(shown(text)))
 }
 
 /// A Host header: a name or address, maybe with a port.
@@ -192,10 +187,7 @@ fn host(value: &Value) -> Result<String, Wrong> {
     if !text.is_empty() && text.chars().all(plain) {
         return Ok(text.to_owned());
     }
-    Err(Wrong::new(
-        format!("{} is no host", shown(text)),
-        "use a name or an address, with `:` and a port where it is not the usual one",
-    ))
+    Err(refusal::probe::bad_host(shown(text)))
 }
 
 /// The headers that the operator adds.
@@ -204,8 +196,7 @@ fn further_headers(probe: &mut Table<'_>) -> Vec<(String, String)> {
     let mut seen = BTreeMap::new();
     for (name, _) in &headers {
         if let Some(other) = seen.insert(name.to_ascii_lowercase(), name) {
-            let message = format!("{other} and {name} are the same header");
-            probe.wrong("headers", Wrong::new(message, "leave out one of them"));
+            probe.wrong("headers", refusal::probe::header_twice(other, name));
         }
     }
     headers
@@ -215,10 +206,7 @@ fn further_headers(probe: &mut Table<'_>) -> Vec<(String, String)> {
 fn header_name(name: &str) -> Result<String, Wrong> {
     let token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
     if name.is_empty() || !name.chars().all(token) {
-        return Err(Wrong::new(
-            "is no name of a header",
-            "use letters, digits and `-`",
-        ));
+        return Err(refusal::probe::bad_header_name());
     }
     let mend = match name.to_ascii_lowercase().as_str() {
         "host" => "use the key `host` of the probe",
@@ -226,21 +214,17 @@ fn header_name(name: &str) -> Result<String, Wrong> {
         "connection" | "content-length" | "transfer-encoding" | "upgrade" => "leave it out",
         _ => return Ok(name.to_owned()),
     };
-    Err(Wrong::new("is set by the probe itself", mend))
+    Err(refusal::probe::reserved_header(mend))
 }
 
 /// A field value (RFC 9110, 5.5), ASCII only.
 fn header_value(value: &Value) -> Result<String, Wrong> {
-    const WANTED: &str = "printable ASCII without a space at either end";
     let text = leaf::text(value, "a string")?;
     let plain = |c: char| c.is_ascii_graphic() || c == ' ';
     if !text.is_empty() && text.chars().all(plain) && text.trim() == text {
         return Ok(text.to_owned());
     }
-    Err(Wrong::new(
-        format!("{} is no value of a header", shown(text)),
-        format!("use {WANTED}"),
-    ))
+    Err(refusal::probe::bad_header_value(shown(text)))
 }
 
 fn expect(probe: &mut Table<'_>) -> Vec<StatusRange> {
@@ -250,9 +234,8 @@ fn expect(probe: &mut Table<'_>) -> Vec<StatusRange> {
     probe.require("expect", "leave it out for \"200\", or list status codes");
     let mut ranges = probe.list("expect", status_range).unwrap_or_default();
     if ranges.len() > MOST_RANGES {
-        let message = format!("has {} ranges", ranges.len());
-        let mend = format!("use at most {MOST_RANGES}");
-        probe.wrong("expect", Wrong::new(message, mend));
+        let wrong = refusal::probe::many_ranges(ranges.len(), MOST_RANGES);
+        probe.wrong("expect", wrong);
     }
     // Probes that differ only in the order are one stream.
     ranges.sort_unstable();
@@ -271,12 +254,7 @@ fn status_range(value: &Value) -> Result<StatusRange, Wrong> {
     code(low)
         .zip(code(high))
         .and_then(|(low, high)| StatusRange::new(low, high))
-        .ok_or_else(|| {
-            Wrong::new(
-                format!("{} is no status code", shown(text)),
-                format!("use {WANTED}"),
-            )
-        })
+        .ok_or_else(|| refusal::probe::bad_status(shown(text), WANTED))
 }
 
 #[cfg(test)]

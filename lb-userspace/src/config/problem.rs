@@ -1,11 +1,16 @@
 use std::{cell::RefCell, fmt};
 
+/// What is wrong with a value, wherever it stands.
+pub(super) use crate::refusal::Refusal as Wrong;
+
 /// Something wrong at one place of a file.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd, serde::Serialize)]
 pub struct Problem {
     /// Where: `group[2].member[0].weight`, counted from 0. `line 3, column 7` in a text that is not
     /// TOML.
     pub path: String,
+    /// What `docs/errors.md` calls it.
+    pub code: &'static str,
     /// What is wrong.
     pub message: String,
     /// What would be right.
@@ -16,6 +21,7 @@ impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             path,
+            code: _,
             message,
             mend,
         } = self;
@@ -28,24 +34,18 @@ impl fmt::Display for Problem {
 #[error("{}", .0.iter().map(Problem::to_string).collect::<Vec<_>>().join("\n"))]
 pub struct Errors(pub Vec<Problem>);
 
-/// What is wrong with a value, wherever it stands.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub(super) struct Wrong {
-    message: String,
-    mend: String,
-}
-
 impl Wrong {
-    pub(super) fn new(message: impl Into<String>, mend: impl Into<String>) -> Self {
-        let (message, mend) = (message.into(), mend.into());
-        Self { message, mend }
-    }
-
     pub(super) fn at(self, path: impl Into<String>) -> Problem {
+        let Self {
+            code,
+            message,
+            mend,
+        } = self;
         Problem {
             path: path.into(),
-            message: self.message,
-            mend: self.mend,
+            code,
+            message,
+            mend,
         }
     }
 }

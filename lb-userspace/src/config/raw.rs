@@ -8,6 +8,7 @@ use super::{
     problem::{Report, Wrong},
     spelling::closest,
 };
+use crate::refusal;
 
 /// A table of the file that is being read. It knows where it stands, reports what is wrong with
 /// what it is asked for, and at the end reports the keys that nobody asked for.
@@ -39,8 +40,7 @@ pub(super) fn document<T>(
         Err(error) => {
             let error = first_error(text, error);
             let message = error.message().split_whitespace().collect::<Vec<_>>();
-            let mend = "mend it to have the rest of the file checked";
-            let wrong = Wrong::new(message.join(" "), mend);
+            let wrong = refusal::file::no_toml(message.join(" "));
             report.add(position(text, start(&error)), wrong);
             None
         }
@@ -76,9 +76,9 @@ impl<'r> Table<'r> {
     /// Reports `key` unless it is there and not an empty list.
     pub(super) fn require(&self, key: &str, mend: &str) {
         match self.entries.get(key) {
-            None => self.wrong(key, Wrong::new("is missing", mend)),
+            None => self.wrong(key, refusal::file::missing_key(mend)),
             Some(Value::Array(list)) if list.is_empty() => {
-                self.wrong(key, Wrong::new("is empty", mend));
+                self.wrong(key, refusal::file::empty_list(mend));
             }
             Some(_) => {}
         }
@@ -206,8 +206,7 @@ impl<'r> Table<'r> {
             };
             let place = format!("{key}[{i}]");
             if let Some(first) = places.get(name) {
-                let message = format!("{} is also the name of {first}", shown(name));
-                let wrong = Wrong::new(message, "give each its own name");
+                let wrong = refusal::file::taken_name(shown(name), first);
                 self.report.add(join(&place, "name"), wrong);
             } else {
                 places.insert(name.to_owned(), place);
@@ -216,11 +215,11 @@ impl<'r> Table<'r> {
         Names::new(key, places.into_keys())
     }
 
-    /// Reports each of `keys` that is there: it means nothing in this table.
-    pub(super) fn refuse(&mut self, keys: &[&str], message: &str, mend: &str) {
+    /// Reports each of `keys` that is there as `wrong`: it means nothing in this table.
+    pub(super) fn refuse(&mut self, keys: &[&str], wrong: &Wrong) {
         for key in keys {
             if self.entries.remove(*key).is_some() {
-                self.wrong(key, Wrong::new(message, mend));
+                self.wrong(key, wrong.clone());
             }
         }
     }
@@ -272,11 +271,11 @@ impl<'r> Table<'r> {
     fn read<T>(mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
         let value = read(&mut self);
         for key in self.entries.keys() {
-            let mend = match closest(key, self.asked.iter().copied()) {
+            let known = match closest(key, self.asked.iter().copied()) {
                 Some(known) => format!("did you mean `{known}`?"),
                 None => format!("known here: {}", self.asked.join(", ")),
             };
-            self.wrong(key, Wrong::new("unknown key", mend));
+            self.wrong(key, refusal::file::unknown_key(known));
         }
         value
     }

@@ -10,7 +10,10 @@ use super::{
     problem::Wrong,
     raw::{Found, Table},
 };
-use crate::model::{Prefix, Route, Rule, Service};
+use crate::{
+    model::{Prefix, Route, Rule, Service},
+    refusal,
+};
 
 /// Reads a `[[service]]`.
 pub(super) fn read(service: &mut Table<'_>, groups: &Names) -> Option<Service> {
@@ -40,16 +43,10 @@ fn rule(rule: &mut Table<'_>, groups: &Names) -> Option<Rule> {
     let group = rule.optional("group", |value| groups.known(value));
     let names_answer = rule.has("answer");
     let answer = rule.optional("answer", answer);
-    let wrong = match (names_group, names_answer) {
-        (true, true) => Some(("stands beside `group`", "remove one of them")),
-        (false, false) => Some((
-            "is missing, and so is `group`",
-            "add `group = \"office\"` or `answer = \"drop\"`",
-        )),
-        _ => None,
-    };
-    if let Some((message, mend)) = wrong {
-        rule.wrong("answer", Wrong::new(message, mend));
+    match (names_group, names_answer) {
+        (true, true) => rule.wrong("answer", refusal::service::rule_with_two_routes()),
+        (false, false) => rule.wrong("answer", refusal::service::rule_without_route()),
+        _ => {}
     }
     // With one less than given, their places are not known any more.
     let clients = clients.filter(|clients| clients.len() == given)?;
@@ -59,7 +56,7 @@ fn rule(rule: &mut Table<'_>, groups: &Names) -> Option<Rule> {
 
 fn answer(value: &Value) -> Result<Route, Wrong> {
     if value.as_str() == Some("reject") {
-        return Err(Wrong::new("reject is not there yet", "use \"drop\""));
+        return Err(refusal::service::no_reject());
     }
     leaf::one_of(&[("drop", Route::Drop), ("pass", Route::Pass)])(value)
 }
@@ -78,9 +75,7 @@ fn check_distinct(service: &Table<'_>, rules: &[Found<Rule>]) {
                 }
             }
             if let Some((prefix, first)) = twice {
-                let message = format!("{prefix} is in {first} too");
-                let wrong = Wrong::new(message, "leave it to one of them");
-                service.wrong_at(place, wrong);
+                service.wrong_at(place, refusal::service::clients_twice(prefix, first));
             }
         }
     }

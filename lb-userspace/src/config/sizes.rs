@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use super::{problem::Wrong, raw::Table, summary::summary};
+use super::{raw::Table, summary::summary};
 use crate::{
     class::{MOST_CLASSES, partition},
     dataplane::{Capacity, row_length},
     model::{Model, Name, Route, Service},
+    refusal,
     table::ClassTable,
 };
 
@@ -30,19 +31,13 @@ fn check_tables(root: &Table<'_>, model: &Model) {
         ),
     ] {
         if number > most as usize {
-            let message = format!("there are {number} {what}");
-            let mend = format!("use at most {most}, or spread them over several edges");
-            root.wrong(key, Wrong::new(message, mend));
+            root.wrong(key, refusal::size::too_many(number, what, most));
         }
     }
     if summary.ring_slots > u64::from(model.edge.ring_slots) {
         let set = model.edge.ring_slots;
-        let message = format!(
-            "{set} is too small for the rings of {} groups and the change of one",
-            summary.rings
-        );
-        let mend = format!("use at least {}", summary.ring_slots);
-        root.wrong_at("edge.ring_slots".to_owned(), Wrong::new(message, mend));
+        let wrong = refusal::size::small_ring_pool(set, summary.rings, summary.ring_slots);
+        root.wrong_at("edge.ring_slots".to_owned(), wrong);
     }
 }
 
@@ -50,40 +45,25 @@ fn check_tables(root: &Table<'_>, model: &Model) {
 fn check_clients(root: &Table<'_>, model: &Model) {
     let clients = partition(model);
     let classes = clients.classes.len();
-    let wrong = |message: String, mend: String| root.wrong("service", Wrong::new(message, mend));
+    let wrong = |wrong| root.wrong("service", wrong);
     if classes > MOST_CLASSES {
-        let message = format!("the rules of all services make {classes} classes of clients");
-        let mend = format!("use fewer rules, so that there are at most {MOST_CLASSES}");
-        return wrong(message, mend);
+        return wrong(refusal::size::many_classes(classes, MOST_CLASSES));
     }
     let size = Capacity::new(0);
     let table = ClassTable::of(&clients);
     let long = table.mixed_blocks().len();
     if long > size.long_networks as usize {
-        let most = size.long_networks;
-        wrong(
-            format!("rules cut {long} networks of 256 IPv4 addresses"),
-            format!("use fewer IPv4 prefixes longer than /24, so that it is at most {most}"),
-        );
+        wrong(refusal::size::many_long_prefixes(long, size.long_networks));
     }
     let v6 = table.prefixes().len();
     if v6 > size.v6_prefixes as usize {
-        let most = size.v6_prefixes;
-        wrong(
-            format!("the rules need {v6} IPv6 prefixes"),
-            format!("use at most {most}"),
-        );
+        wrong(refusal::size::many_v6_prefixes(v6, size.v6_prefixes));
     }
     let with_rules = model.services.values().filter(|it| !it.rules.is_empty());
     let rows: BTreeSet<(&Name, Vec<_>)> = with_rules.map(row).collect();
     let needed = rows.len() * row_length(classes) + model.groups.len();
     if needed > size.rows as usize {
-        let message = format!(
-            "{} services with rules times {classes} classes are too many",
-            rows.len()
-        );
-        let mend = "use fewer rules, or spread the services over several edges";
-        wrong(message, mend.to_owned());
+        wrong(refusal::size::many_rows(rows.len(), classes));
     }
 }
 

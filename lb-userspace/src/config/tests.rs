@@ -1,3 +1,5 @@
+mod refusals;
+
 use std::{fs, path::Path, time::Duration};
 
 use proptest::prelude::*;
@@ -250,7 +252,7 @@ fn uncommented() -> (String, usize) {
 #[test]
 fn the_annotated_file_states_the_defaults() {
     let (text, shown) = uncommented();
-    assert_eq!(shown, 25);
+    assert_eq!(shown, 26);
     let mut given = parse(&text).unwrap().model;
     let mut default = parse(ANNOTATED).unwrap().model;
     // Host and headers have no default: the file shows an example.

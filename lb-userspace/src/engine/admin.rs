@@ -2,7 +2,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{Admin, Member, Model, Name, Weight};
+use crate::{
+    model::{Admin, Member, Model, Name, Weight},
+    refusal::{Refusal, operator},
+};
 
 /// What an operator asks for.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -40,33 +43,6 @@ pub enum Override {
     Weight(u16),
 }
 
-/// A change that can not be made.
-#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-pub enum AdminError {
-    /// No such backend.
-    #[error("there is no backend `{0}`; `waggle status backend` lists them")]
-    NoBackend(Name),
-    /// No such group.
-    #[error("there is no group `{0}`; `waggle status group` lists them")]
-    NoGroup(Name),
-    /// The backend is not in the group.
-    #[error("group `{group}` has no member `{backend}`; its members are {members}")]
-    NoMember {
-        /// The group.
-        group: Name,
-        /// Who is not in it.
-        backend: Name,
-        /// Who is.
-        members: String,
-    },
-    /// The weight is out of range.
-    #[error("weight {0} is out of range; use {min} to {max}, or `drain` to give it no new flows", min = Weight::MIN, max = Weight::MAX)]
-    Weight(u16),
-    /// A weight belongs to one membership.
-    #[error("a weight is set for one member of one group: `waggle member GROUP/NAME weight N`")]
-    WeightOfBackend,
-}
-
 /// The overrides in force: they stand above the file until they are cleared.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(from = "Vec<Record>", into = "Vec<Record>")]
@@ -82,7 +58,7 @@ impl AdminState {
     /// # Errors
     ///
     /// The model does not have whom it names, or the weight is none; nothing changed then.
-    pub fn change(&mut self, model: &Model, change: AdminChange) -> Result<(), AdminError> {
+    pub fn change(&mut self, model: &Model, change: AdminChange) -> Result<(), Refusal> {
         let AdminChange { subject, change } = change;
         check(model, &subject)?;
         match change {
@@ -100,10 +76,10 @@ impl AdminState {
                 }
             }
             Override::Weight(_) if matches!(subject, Subject::Backend(_)) => {
-                return Err(AdminError::WeightOfBackend);
+                return Err(operator::weight_of_backend());
             }
             Override::Weight(weight) if Weight::new(i64::from(weight)).is_none() => {
-                return Err(AdminError::Weight(weight));
+                return Err(operator::bad_weight(weight, Weight::MIN, Weight::MAX));
             }
             Override::Weight(weight) => {
                 self.weight.insert(subject, weight);
@@ -174,15 +150,15 @@ pub(super) fn memberships<'a>(
     })
 }
 
-fn check(model: &Model, subject: &Subject) -> Result<(), AdminError> {
+fn check(model: &Model, subject: &Subject) -> Result<(), Refusal> {
     match subject {
         Subject::Backend(backend) if model.backends.contains_key(backend) => Ok(()),
-        Subject::Backend(backend) => Err(AdminError::NoBackend(backend.clone())),
+        Subject::Backend(backend) => Err(operator::no_such_backend(backend)),
         Subject::Member { group, backend } => {
             let members = &model
                 .groups
                 .get(group)
-                .ok_or_else(|| AdminError::NoGroup(group.clone()))?
+                .ok_or_else(|| operator::no_such_group(group))?
                 .members;
             if members.iter().any(|member| member.backend == *backend) {
                 return Ok(());
@@ -191,11 +167,7 @@ fn check(model: &Model, subject: &Subject) -> Result<(), AdminError> {
                 .iter()
                 .map(|member| member.backend.as_str())
                 .collect();
-            Err(AdminError::NoMember {
-                group: group.clone(),
-                backend: backend.clone(),
-                members: names.join(", "),
-            })
+            Err(operator::no_such_member(group, backend, names.join(", ")))
         }
     }
 }

@@ -13,7 +13,7 @@ use std::{
 };
 
 pub use self::{
-    admin::{AdminChange, AdminError, AdminState, Override, Subject},
+    admin::{AdminChange, AdminState, Override, Subject},
     saved::{Found, Saved},
     view::{GroupView, MemberView, ServiceView, View},
 };
@@ -24,6 +24,7 @@ use crate::{
     },
     neighbour::Way,
     probe::{Latency, Sample, Schedule, StreamKey, Window, stream_key, streams},
+    refusal::Refusal,
     table::Image,
 };
 
@@ -183,7 +184,7 @@ impl Engine {
     /// # Errors
     ///
     /// An [`Event::Admin`] that can not be done; nothing changed then.
-    pub fn handle(&mut self, event: Event, now: Duration) -> Result<Vec<Effect>, AdminError> {
+    pub fn handle(&mut self, event: Event, now: Duration) -> Result<Vec<Effect>, Refusal> {
         let mut effects = Vec::new();
         self.now = now;
         match event {

@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{Engine, Subject, admin::memberships};
 use crate::{
-    model::{Admin, Group, Health, Member, Name, NoSuchService, Route},
+    model::{Admin, Group, Health, Member, Name, Route},
     policy::{Asked, Explanation, MemberIndex, Outcome, decide},
+    refusal::Refusal,
     table::{TargetKey, ring_hash, shares},
 };
 
@@ -119,7 +120,7 @@ impl Engine {
     /// # Errors
     ///
     /// There is no such service.
-    pub fn explain(&self, service: &str, client: IpAddr) -> Result<Explanation, NoSuchService> {
+    pub fn explain(&self, service: &str, client: IpAddr) -> Result<Explanation, Refusal> {
         let service = self.model.service(service)?;
         let asked = Asked::new(service, client, &self.clients);
         let explanation = match service.route_for(asked.client) {

@@ -27,7 +27,7 @@ pub use self::{
         HealthRule, HttpProbe, HttpsProbe, InvalidRule, Method, Probe, ProbeKind, Smoothing,
         StatusRange,
     },
-    service::{NoSuchService, Route, Rule, Service},
+    service::{Route, Rule, Service},
     share::Share,
     trust::{Authorities, Trust},
 };

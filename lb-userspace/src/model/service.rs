@@ -3,6 +3,7 @@ use std::{collections::BTreeSet, fmt, net::IpAddr};
 use lb_common::{Protocol, ServiceKey};
 
 use super::{Clients, Model, Name, Prefix};
+use crate::refusal::{Refusal, operator};
 
 /// An address, protocol and port that clients use, and the group that serves it.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -96,31 +97,20 @@ impl fmt::Display for Route {
     }
 }
 
-/// A service that is not there.
-#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("there is no service `{name}`; there is {known}")]
-pub struct NoSuchService {
-    name: String,
-    known: String,
-}
-
 impl Model {
     /// The service of this name.
     ///
     /// # Errors
     ///
     /// There is none; the message names those that there are.
-    pub fn service(&self, name: &str) -> Result<&Service, NoSuchService> {
+    pub fn service(&self, name: &str) -> Result<&Service, Refusal> {
         self.services.get(name).ok_or_else(|| {
             let known: Vec<_> = self.services.keys().map(Name::as_str).collect();
-            NoSuchService {
-                name: name.into(),
-                known: if known.is_empty() {
-                    "none".into()
-                } else {
-                    known.join(", ")
-                },
-            }
+            let known = match known.as_slice() {
+                [] => "none".to_owned(),
+                known => known.join(", "),
+            };
+            operator::no_such_service(name, known)
         })
     }
 }

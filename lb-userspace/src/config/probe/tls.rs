@@ -11,7 +11,7 @@ use super::super::{
     problem::Wrong,
     raw::Table,
 };
-use crate::model::Trust;
+use crate::{model::Trust, refusal};
 
 /// The keys that are read here.
 pub(super) const KEYS: [&str; 3] = ["sni", "ca_file", "verify"];
@@ -26,11 +26,7 @@ pub(super) fn server_name(probe: &mut Table<'_>, host: Option<&str>) -> Option<S
     if is_name(name) {
         return Some(name.to_owned());
     }
-    let message = format!("is missing, and {} is no name for a server", shown(name));
-    probe.wrong(
-        "sni",
-        Wrong::new(message, "add `sni = \"www.example.com\"`"),
-    );
+    probe.wrong("sni", refusal::probe::no_server_name(shown(name)));
     None
 }
 
@@ -40,9 +36,8 @@ pub(super) fn trust(probe: &mut Table<'_>, store: &Store<'_>) -> Option<Trust> {
     let given = probe.has("ca_file");
     if !verify {
         if given {
-            let message = "no authority is asked with `verify = false`";
             let _ = probe.optional("ca_file", leaf::path);
-            probe.wrong("ca_file", Wrong::new(message, "leave out one of them"));
+            probe.wrong("ca_file", refusal::probe::unasked_authorities());
         }
         return Some(Trust::Anyone);
     }
@@ -64,10 +59,7 @@ fn name(value: &Value) -> Result<String, Wrong> {
     if is_name(text) {
         return Ok(text.to_owned());
     }
-    Err(Wrong::new(
-        format!("{} is no name for a server", shown(text)),
-        format!("use {WANTED}"),
-    ))
+    Err(refusal::probe::bad_server_name(shown(text), WANTED))
 }
 
 fn is_name(text: &str) -> bool {

@@ -1,4 +1,7 @@
+use std::collections::BTreeSet;
+
 use super::*;
+use crate::refusal::CONTROL;
 
 #[test]
 fn a_drain_takes_new_flows_only_and_outlives_the_daemon() {
@@ -105,4 +108,61 @@ fn what_does_not_exist_can_not_be_drained() {
             .unwrap_err();
     }
     assert_eq!(rig.engine.saved().admin, AdminState::default());
+}
+
+/// The catalogue's entries for commands, each provoked.
+#[test]
+fn a_command_that_can_not_be_obeyed_is_refused_and_changes_nothing() {
+    let mut rig = fresh();
+    let backend = |name: &str| Subject::Backend(name.parse().unwrap());
+    let member = |group: &str, backend: &str| Subject::Member {
+        group: group.parse().unwrap(),
+        backend: backend.parse().unwrap(),
+    };
+    let drain = Override::Admin(Admin::Drain);
+    let before = rig.engine.saved();
+    let mut codes = BTreeSet::new();
+    for (subject, change, expected) in [
+        (
+            backend("z"),
+            drain,
+            "there is no backend `z`; `waggle status backend` lists them",
+        ),
+        (
+            member("z", "a"),
+            drain,
+            "there is no group `z`; `waggle status group` lists them",
+        ),
+        (
+            member("web", "z"),
+            drain,
+            "group `web` has no member `z`; its members are a, b",
+        ),
+        (
+            member("web", "a"),
+            Override::Weight(1001),
+            "weight 1001 is out of range; use 1 to 1000, or `drain` to give it no new flows",
+        ),
+        (
+            member("web", "a"),
+            Override::Weight(0),
+            "weight 0 is out of range; use 1 to 1000, or `drain` to give it no new flows",
+        ),
+        (
+            backend("a"),
+            Override::Weight(1),
+            "a weight is set for one member of one group; use `waggle member GROUP/NAME weight N`",
+        ),
+    ] {
+        let event = Event::Admin(AdminChange { subject, change });
+        let refusal = rig.engine.handle(event, Duration::ZERO).unwrap_err();
+        assert_eq!(refusal.to_string(), expected);
+        codes.insert(refusal.code);
+    }
+    assert_eq!(rig.engine.saved(), before);
+    let unknown = rig.engine.explain("z", ip(9)).unwrap_err();
+    assert_eq!(unknown.to_string(), "there is no service `z`; there is web");
+    codes.insert(unknown.code);
+    let entries = CONTROL.iter().flat_map(|area| area.entries);
+    assert_eq!(codes, entries.map(|entry| entry.code).collect());
 }

@@ -1,0 +1,101 @@
+//! The catalogue: everything that Waggle refuses or warns of, each with how to mend it.
+//!
+//! One file per area, one entry per refusal. An entry is the function that makes the [`Refusal`]:
+//! what its texts have in braces are the arguments. `docs/errors.md` is made of the entries, and an
+//! entry that no test provokes is a failing test.
+
+/// The entries of an area: what it means, its code, its function, what is wrong, what would be right.
+macro_rules! refusals {
+    (
+        $title:literal
+        $(
+            $(#[doc = $meaning:literal])+
+            $code:literal $name:ident($($value:ident),*): $message:literal; $mend:literal;
+        )+
+    ) => {
+        use super::{Area, Entry, Refusal};
+
+        $(
+            $(#[doc = $meaning])+
+            pub(crate) fn $name($($value: impl std::fmt::Display),*) -> Refusal {
+                Refusal {
+                    code: $code,
+                    message: format!($message),
+                    mend: format!($mend),
+                }
+            }
+        )+
+
+        pub(super) const AREA: Area = Area {
+            title: $title,
+            entries: &[$(
+                Entry {
+                    code: $code,
+                    message: $message,
+                    mend: $mend,
+                    meaning: concat!($($meaning),+),
+                }
+            ),+],
+        };
+    };
+}
+
+pub(crate) mod file;
+pub(crate) mod group;
+pub(crate) mod operator;
+pub(crate) mod probe;
+pub(crate) mod service;
+pub(crate) mod size;
+pub(crate) mod value;
+pub(crate) mod warning;
+
+/// Why something was refused, or what was warned of.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("{message}; {mend}")]
+pub struct Refusal {
+    /// What the catalogue calls it. It stays when the texts become better.
+    pub code: &'static str,
+    /// What is wrong.
+    pub message: String,
+    /// What would be right.
+    pub mend: String,
+}
+
+/// One line of the catalogue.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Entry {
+    /// What it is called, in kebab-case.
+    pub code: &'static str,
+    /// What is wrong; a name in braces stands for a value, as in [`format!`].
+    pub message: &'static str,
+    /// What would be right, in the same form.
+    pub mend: &'static str,
+    /// When it comes, and what it means.
+    pub meaning: &'static str,
+}
+
+/// Entries that belong together.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Area {
+    /// Their heading.
+    pub title: &'static str,
+    /// In the order of the file.
+    pub entries: &'static [Entry],
+}
+
+/// What the daemon refuses when it is asked.
+pub const CONTROL: &[Area] = &[operator::AREA];
+
+/// What can be wrong with a configuration file.
+pub const CONFIGURATION: &[Area] = &[
+    file::AREA,
+    value::AREA,
+    service::AREA,
+    group::AREA,
+    probe::AREA,
+    size::AREA,
+    warning::AREA,
+];
+
+#[cfg(test)]
+mod tests;

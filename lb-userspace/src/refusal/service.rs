@@ -1,0 +1,60 @@
+refusals! {
+    "Services and backends"
+
+    /// Two services have the same address, protocol and port.
+    "taken-endpoint" taken_endpoint(address, port, protocol, service):
+        "{address} port {port} {protocol} is the service \"{service}\" already";
+        "remove one of them, or use another port";
+
+    /// Packets to that address are for the service: they would never reach the server.
+    "backend-is-service" backend_is_service(address, service):
+        "{address} is the address of the service \"{service}\"";
+        "use the server's own address";
+
+    /// No way of forwarding carries packets of one family to a backend's address of the other, and
+    /// the group has backends of the other family only.
+    "group-of-other-family" group_of_other_family(service, family, group, other):
+        "\"{service}\" has an {family} address, and all backends of group \"{group}\" have {other} ones";
+        "use backends of the service's family: neither l2-dsr nor ipip changes it";
+
+    /// As for the whole group, for one of its backends.
+    "backend-of-other-family" backend_of_other_family(backend, family, address, service, other, vip):
+        "backend \"{backend}\" has the {family} address {address}, and service \"{service}\" of this group has the {other} address {vip}";
+        "use backends of the service's family: neither l2-dsr nor ipip changes it";
+
+    /// A rule has to say what becomes of its clients.
+    "rule-without-route" rule_without_route():
+        "is missing, and so is `group`"; "add `group = \"office\"` or `answer = \"drop\"`";
+
+    /// A rule says one thing of its clients.
+    "rule-with-two-routes" rule_with_two_routes():
+        "stands beside `group`"; "remove one of them";
+
+    /// An answer to the client is not supported yet.
+    "no-reject" no_reject():
+        "reject is not there yet"; "use \"drop\"";
+
+    /// Of two equal prefixes in the rules of one service nobody could say which holds.
+    "clients-twice" clients_twice(prefix, first):
+        "{prefix} is in {first} too"; "leave it to one of them";
+
+    /// The text names no clients.
+    "bad-clients" bad_clients(given, wanted):
+        "{given} is no prefix, range or address"; "use {wanted}";
+
+    /// The address has bits that the length cuts off, so one of the two is a mistake.
+    "host-bits" host_bits(given, prefix):
+        "{given} has bits beyond its length"; "use \"{prefix}\"";
+
+    /// A range lies in one family.
+    "mixed-range" mixed_range(given):
+        "{given} mixes IPv4 and IPv6"; "use two addresses of the same family";
+
+    /// The last address of a range is not below its first.
+    "reversed-range" reversed_range(given, instead):
+        "{given} ends before it begins"; "use \"{instead}\"";
+
+    /// IPv4 clients have one spelling.
+    "mapped-clients" mapped_clients(given, instead):
+        "{given} is IPv4 written as IPv6"; "write it as \"{instead}\"";
+}

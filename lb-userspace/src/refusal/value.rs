@@ -1,0 +1,68 @@
+refusals! {
+    "Single values"
+
+    /// The number or duration is beyond what the key takes.
+    "out-of-range" out_of_range(given, wanted):
+        "{given} is out of range"; "use {wanted}";
+
+    /// The key takes one of a few words, and this is none of them.
+    "unknown-word" unknown_word(given, wanted):
+        "{given} is unknown"; "use {wanted}";
+
+    /// Names stand in file names, metrics and command lines, so they hold plain letters only.
+    "bad-name" bad_name(given, rule):
+        "{given} is no name"; "{rule}";
+
+    /// The text is no address: a host name, a network or an address with a port, for example.
+    "bad-address" bad_address(given, wanted):
+        "{given} is no IP address"; "use {wanted}";
+
+    /// The address is one of those that no single host has for others to reach it.
+    "unusable-address" unusable_address(address, kind, mend):
+        "{address} is {kind}"; "{mend}";
+
+    /// Such an address stands for an IPv4 host, which has one spelling.
+    "mapped-address" mapped_address(address, v4):
+        "{address} is an IPv4 address in the form of an IPv6 one"; "use \"{v4}\"";
+
+    /// The address has something around it that has no place here: an interface, a prefix length or
+    /// brackets.
+    "decorated-address" decorated_address(given, what, mend):
+        "{given} {what}"; "{mend}";
+
+    /// The metrics need one address of this host to listen at, with a port.
+    "bad-listener" bad_listener(given, what, wanted):
+        "{given} {what}"; "use {wanted}";
+
+    /// A bare number does not say whether it means seconds or milliseconds.
+    "missing-unit" missing_unit(given):
+        "{given} has no unit"; "use a number with a unit, like \"10s\" or \"250ms\"";
+
+    /// The text is no length of time.
+    "bad-duration" bad_duration(given):
+        "{given} is no duration"; "use a number with a unit, like \"10s\" or \"250ms\"";
+
+    /// The path depends on where the daemon was started, or holds control characters.
+    "relative-path" relative_path(given):
+        "{given} is no absolute path"; "use a path that begins with `/`";
+
+    /// Unix sockets have short paths (unix(7)).
+    "long-socket-path" long_socket_path(length):
+        "a socket's path can not be {length} bytes long"; "use at most 107";
+
+    /// The kernel has no interface of such a name.
+    "bad-interface-name" bad_interface_name(given):
+        "{given} is no interface name"; "use 1 to 15 letters without space, `/` or `:`";
+
+    /// An edge serves one interface so far.
+    "several-interfaces" several_interfaces(number):
+        "{number} interfaces are given"; "use one: more than one is not there yet";
+
+    /// The text has to have at least one letter.
+    "empty-text" empty_text(wanted):
+        "is empty"; "use {wanted}";
+
+    /// The size is in the range, but the table is cut in such a way that it can not have it.
+    "odd-size" odd_size(size, wanted):
+        "{size} does not fit"; "use {wanted}";
+}

@@ -1,0 +1,24 @@
+refusals! {
+    "Warnings: the file is taken, but this looks unintended"
+
+    /// The edge forwards nothing.
+    "no-service" no_service():
+        "there is none"; "add a `[[service]]`, or nothing is forwarded";
+
+    /// Nothing is ever sent to this backend.
+    "unused-backend" unused_backend(backend):
+        "backend \"{backend}\" is in no group"; "add it to one or remove it";
+
+    /// The group is not probed, and nothing is sent to its members.
+    "unused-group" unused_group(group):
+        "no service uses group \"{group}\""; "add one or remove it";
+
+    /// New flows of the group's services are dropped.
+    "disabled-group" disabled_group(group):
+        "all members of \"{group}\" are disabled"; "its services answer nobody until one is enabled";
+
+    /// The service takes the clients of something that this host serves itself.
+    "served-here" served_here(address, port, listener):
+        "{address} port {port} is also served on this host, by a listener on {listener}";
+        "stop that listener or use another port: its clients reach the backends now";
+}
