@@ -8,7 +8,6 @@ mod state;
 use std::{
     collections::BTreeSet,
     mem,
-    net::IpAddr,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -28,6 +27,7 @@ use crate::{
     control::{Question, Reloaded},
     dataplane::{Attachment, Change, Kernel, Lock, Mode, Tables, collect, diff},
     engine::{Effect, Engine, Event},
+    model::Destination,
     neighbour::{Neighbours, Way},
     probe::{Sample, Scheduler, StreamKey},
     table::Image,
@@ -90,7 +90,7 @@ struct Daemon {
 /// Where events come from.
 struct Inputs {
     samples: mpsc::Receiver<(StreamKey, Sample)>,
-    ways: mpsc::Receiver<(IpAddr, Way)>,
+    ways: mpsc::Receiver<(Destination, Way)>,
     questions: mpsc::Receiver<Question>,
     terminate: Signal,
     interrupt: Signal,
@@ -197,7 +197,7 @@ impl Daemon {
                 Effect::Probe(streams) => self.scheduler.set(&streams),
                 Effect::Save => self.unsaved = true,
                 Effect::Tell(notice) => log::tell(&notice),
-                Effect::Watch(addresses) => self.neighbours.watch(addresses),
+                Effect::Watch(destinations) => self.neighbours.watch(destinations),
             }
         }
     }
@@ -224,7 +224,8 @@ impl Daemon {
         let why = match diff(&self.tables, &image) {
             Ok(plan) => match plan.changes.iter().try_for_each(|it| self.execute(it)) {
                 Ok(()) if plan.later => {
-                    let why = "some rings wait a moment for room beside the old ones";
+                    let why =
+                        "some rings or client prefixes wait a moment for room beside the old ones";
                     return self.pending = Some((image, why.to_owned()));
                 }
                 Ok(()) => return self.pending = None,

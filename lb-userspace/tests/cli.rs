@@ -199,3 +199,51 @@ fn t01_explain_works_offline_with_what_is_assumed() {
         "{error}"
     );
 }
+
+#[test]
+fn explain_offline_names_the_class_and_the_rule() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("waggle.toml");
+    let text = r#"
+        edge = { name = "e", interfaces = ["eth0"] }
+        backend = [{ name = "a", address = "10.0.0.1" }]
+        [[group]]
+        name = "web"
+        member = [{ backend = "a" }]
+        probe = { kind = "none" }
+        [[service]]
+        name = "web"
+        address = "203.0.113.10"
+        port = 80
+        protocol = "tcp"
+        group = "web"
+        rule = [{ clients = ["192.0.2.0-192.0.2.99"], answer = "drop" }]
+    "#;
+    std::fs::write(&file, text).unwrap();
+    let explain = |client: &str| {
+        let config = file.to_str().unwrap();
+        let json = ["--format", "json"];
+        let offline = [
+            "explain",
+            "--config",
+            config,
+            "--service",
+            "web",
+            "--client",
+            client,
+        ];
+        let (status, stdout, stderr) = said(&[&offline[..], &json].concat());
+        assert_eq!((status, stderr.as_str()), (Some(0), ""));
+        serde_json::from_str::<serde_json::Value>(&stdout).unwrap()
+    };
+    let dropped = explain("192.0.2.97");
+    let rule = serde_json::json!({"rule": 0, "prefix": "192.0.2.96/30", "answer": "drop"});
+    assert_eq!((&dropped["class"], &dropped["rule"]), (&1.into(), &rule));
+    assert_eq!(dropped["outcome"], "drop");
+    let served = explain("192.0.2.100");
+    assert_eq!(
+        (&served["class"], &served["outcome"]),
+        (&0.into(), &"forward".into())
+    );
+    assert_eq!(served.get("rule"), None);
+}

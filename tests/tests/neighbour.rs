@@ -1,5 +1,8 @@
 //! The ways to backends, watched on real links.
 
+#[path = "neighbour/family.rs"]
+mod family;
+
 use std::{
     fmt::Write as _,
     fs,
@@ -9,7 +12,7 @@ use std::{
 
 use lb_tests::lab::{DEADLINE, Host, INTERFACE, Lab, Topology};
 use lb_userspace::{
-    model::Mac,
+    model::{Destination, Forward, Mac},
     neighbour::{Neighbours, Way},
 };
 use tokio::{
@@ -20,21 +23,24 @@ use tokio::{
 };
 
 /// No host of the lab has it, nor a route to it.
-const ELSEWHERE: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 9));
+const ELSEWHERE: Destination = Destination {
+    address: IpAddr::V4(Ipv4Addr::new(192, 0, 2, 9)),
+    forward: Forward::L2Dsr,
+};
 
 /// The watcher in the edge's namespace.
 struct Watch {
     neighbours: Neighbours,
-    changes: mpsc::Receiver<(IpAddr, Way)>,
+    changes: mpsc::Receiver<(Destination, Way)>,
 }
 
 impl Watch {
-    async fn start(addresses: impl IntoIterator<Item = IpAddr>) -> Self {
+    async fn start(destinations: impl IntoIterator<Item = Destination>) -> Self {
         let (sender, changes) = mpsc::channel(16);
         let mut neighbours = Neighbours::start(INTERFACE, sender)
             .await
             .expect("a watcher");
-        neighbours.watch(addresses.into_iter().collect());
+        neighbours.watch(destinations.into_iter().collect());
         Self {
             neighbours,
             changes,
@@ -42,14 +48,14 @@ impl Watch {
     }
 
     /// The next change.
-    async fn next(&mut self) -> (IpAddr, Way) {
+    async fn next(&mut self) -> (Destination, Way) {
         let change = timeout(DEADLINE, self.changes.recv()).await;
         change.expect("a change in time").expect("a watcher")
     }
 
-    /// Waits until the way to `address` has become `wanted`.
-    async fn expect(&mut self, address: IpAddr, wanted: Way) {
-        let wanted = (address, wanted);
+    /// Waits until the way to `to` has become `wanted`.
+    async fn expect(&mut self, to: Destination, wanted: Way) {
+        let wanted = (to, wanted);
         let mut seen = Vec::new();
         let wait = async {
             while seen.last() != Some(&wanted) {
@@ -60,8 +66,8 @@ impl Watch {
         assert!(in_time, "{wanted:?} did not come, but {seen:?}");
     }
 
-    async fn refused(&mut self, address: IpAddr, why: &str) {
-        self.expect(address, Way::Refused(why.to_owned())).await;
+    async fn refused(&mut self, to: Destination, why: &str) {
+        self.expect(to, Way::Refused(why.to_owned())).await;
     }
 }
 
@@ -76,14 +82,27 @@ fn on_the_edge(test: impl AsyncFnOnce(&Lab) + Send) {
     });
 }
 
-fn address(host: &Host) -> IpAddr {
-    host.address().into()
+/// A backend with this address that gets packets by its MAC address.
+fn direct(address: impl Into<IpAddr>) -> Destination {
+    Destination {
+        address: address.into(),
+        forward: Forward::L2Dsr,
+    }
+}
+
+fn to(host: &Host) -> Destination {
+    direct(host.address())
+}
+
+fn unresolved(to: Destination) -> Way {
+    Way::Unresolved(to.address)
 }
 
 fn open(lab: &Lab, next_hop: Mac) -> Way {
     Way::Open {
         next_hop,
         source: lab.edge().mac(),
+        outer_source: None,
         mtu: 1500,
     }
 }
@@ -98,19 +117,19 @@ fn distrust(lab: &Lab) {
 fn backends_on_the_link_are_resolved() {
     on_the_edge(async |lab| {
         let [a, b] = [&lab.backends[0], &lab.backends[1]];
-        let mut watch = Watch::start([address(a)]).await;
-        assert_eq!(watch.next().await, (address(a), Way::Unresolved));
-        assert_eq!(watch.next().await, (address(a), open(lab, a.mac())));
+        let mut watch = Watch::start([to(a)]).await;
+        assert_eq!(watch.next().await, (to(a), unresolved(to(a))));
+        assert_eq!(watch.next().await, (to(a), open(lab, a.mac())));
 
         // What is watched on is not told again; what is watched anew is.
-        watch.neighbours.watch([address(a), address(b)].into());
-        assert_eq!(watch.next().await, (address(b), Way::Unresolved));
-        assert_eq!(watch.next().await, (address(b), open(lab, b.mac())));
-        watch.neighbours.watch([address(a)].into());
+        watch.neighbours.watch([to(a), to(b)].into());
+        assert_eq!(watch.next().await, (to(b), unresolved(to(b))));
+        assert_eq!(watch.next().await, (to(b), open(lab, b.mac())));
+        watch.neighbours.watch([to(a)].into());
         watch.neighbours.watch([ELSEWHERE].into());
         assert_eq!(watch.next().await.0, ELSEWHERE);
-        watch.neighbours.watch([address(a)].into());
-        assert_eq!(watch.next().await, (address(a), open(lab, a.mac())));
+        watch.neighbours.watch([to(a)].into());
+        assert_eq!(watch.next().await, (to(a), open(lab, a.mac())));
     });
 }
 
@@ -118,14 +137,14 @@ fn backends_on_the_link_are_resolved() {
 fn a_way_is_told_anew_when_its_address_was_left_out_for_a_moment() {
     on_the_edge(async |lab| {
         let [a, b] = [&lab.backends[0], &lab.backends[1]];
-        let mut watch = Watch::start([address(a)]).await;
-        watch.expect(address(a), open(lab, a.mac())).await;
-        watch.neighbours.watch([address(a), address(b)].into());
-        watch.expect(address(b), open(lab, b.mac())).await;
+        let mut watch = Watch::start([to(a)]).await;
+        watch.expect(to(a), open(lab, a.mac())).await;
+        watch.neighbours.watch([to(a), to(b)].into());
+        watch.expect(to(b), open(lab, b.mac())).await;
         // Between the two the watcher has no turn.
-        watch.neighbours.watch([address(a)].into());
-        watch.neighbours.watch([address(a), address(b)].into());
-        assert_eq!(watch.next().await, (address(b), open(lab, b.mac())));
+        watch.neighbours.watch([to(a)].into());
+        watch.neighbours.watch([to(a), to(b)].into());
+        assert_eq!(watch.next().await, (to(b), open(lab, b.mac())));
     });
 }
 
@@ -133,10 +152,8 @@ fn a_way_is_told_anew_when_its_address_was_left_out_for_a_moment() {
 fn a_flushed_entry_is_resolved_again_and_closes_nothing() {
     on_the_edge(async |lab| {
         let backend = &lab.backends[0];
-        let mut watch = Watch::start([address(backend)]).await;
-        watch
-            .expect(address(backend), open(lab, backend.mac()))
-            .await;
+        let mut watch = Watch::start([to(backend)]).await;
+        watch.expect(to(backend), open(lab, backend.mac())).await;
         for _ in 0..3 {
             lab.edge().run("ip neigh flush all");
             let resolved = async {
@@ -156,13 +173,11 @@ fn another_network_card_in_a_backend_is_noticed_without_its_help() {
     on_the_edge(async |lab| {
         distrust(lab);
         let backend = &lab.backends[0];
-        let mut watch = Watch::start([address(backend)]).await;
-        watch
-            .expect(address(backend), open(lab, backend.mac()))
-            .await;
+        let mut watch = Watch::start([to(backend)]).await;
+        watch.expect(to(backend), open(lab, backend.mac())).await;
         backend.ip(&["link set eth0 address 02:00:00:00:00:99"]);
         let new = Mac([2, 0, 0, 0, 0, 0x99]);
-        watch.expect(address(backend), open(lab, new)).await;
+        watch.expect(to(backend), open(lab, new)).await;
     });
 }
 
@@ -171,17 +186,15 @@ fn another_network_card_in_a_backend_is_noticed_without_its_help() {
 fn a_stale_entry_with_a_wrong_address_mends_itself() {
     on_the_edge(async |lab| {
         let backend = &lab.backends[0];
-        let mut watch = Watch::start([address(backend)]).await;
-        watch
-            .expect(address(backend), open(lab, backend.mac()))
-            .await;
+        let mut watch = Watch::start([to(backend)]).await;
+        watch.expect(to(backend), open(lab, backend.mac())).await;
         let wrong = Mac([2, 0, 0, 0, 0, 0x77]);
         let ip = backend.address();
         lab.edge().ip(&[&format!(
             "neigh replace {ip} lladdr {wrong} dev eth0 nud stale"
         )]);
-        watch.expect(ip.into(), open(lab, wrong)).await;
-        watch.expect(ip.into(), open(lab, backend.mac())).await;
+        watch.expect(direct(ip), open(lab, wrong)).await;
+        watch.expect(direct(ip), open(lab, backend.mac())).await;
     });
 }
 
@@ -190,16 +203,12 @@ fn a_backend_whose_link_is_down_is_unresolved_until_it_is_back() {
     on_the_edge(async |lab| {
         distrust(lab);
         let backend = &lab.backends[0];
-        let mut watch = Watch::start([address(backend)]).await;
-        watch
-            .expect(address(backend), open(lab, backend.mac()))
-            .await;
+        let mut watch = Watch::start([to(backend)]).await;
+        watch.expect(to(backend), open(lab, backend.mac())).await;
         backend.ip(&["link set eth0 down"]);
-        watch.expect(address(backend), Way::Unresolved).await;
+        watch.expect(to(backend), unresolved(to(backend))).await;
         backend.ip(&["link set eth0 up"]);
-        watch
-            .expect(address(backend), open(lab, backend.mac()))
-            .await;
+        watch.expect(to(backend), open(lab, backend.mac())).await;
     });
 }
 
@@ -207,21 +216,17 @@ fn a_backend_whose_link_is_down_is_unresolved_until_it_is_back() {
 fn a_backend_behind_a_gateway_is_refused_while_it_is() {
     on_the_edge(async |lab| {
         let [backend, gateway] = [&lab.backends[0], &lab.backends[1]];
-        let mut watch = Watch::start([address(backend)]).await;
-        watch
-            .expect(address(backend), open(lab, backend.mac()))
-            .await;
+        let mut watch = Watch::start([to(backend)]).await;
+        watch.expect(to(backend), open(lab, backend.mac())).await;
         lab.edge()
             .ip(&["route add 198.51.100.101 via 198.51.100.102"]);
         let why = format!(
             "198.51.100.101 is behind the gateway {}; l2-dsr needs it on the same link",
             gateway.address()
         );
-        watch.refused(address(backend), &why).await;
+        watch.refused(to(backend), &why).await;
         lab.edge().ip(&["route del 198.51.100.101"]);
-        watch
-            .expect(address(backend), open(lab, backend.mac()))
-            .await;
+        watch.expect(to(backend), open(lab, backend.mac())).await;
     });
 }
 
@@ -244,8 +249,8 @@ fn a_backend_behind_another_interface_is_refused() {
 #[test]
 fn the_edge_itself_and_addresses_of_many_are_no_backends() {
     on_the_edge(async |lab| {
-        let own = address(lab.edge());
-        let all = IpAddr::V4(Ipv4Addr::new(198, 51, 100, 255));
+        let own = to(lab.edge());
+        let all = direct([198, 51, 100, 255]);
         let mut watch = Watch::start([own, all]).await;
         let why = "198.51.100.1 is an address of this edge itself";
         assert_eq!(watch.next().await, (own, Way::Refused(why.to_owned())));
@@ -276,12 +281,13 @@ fn routes_that_end_in_a_refusal_are_told_as_such() {
 fn changes_of_the_edge_s_own_interface_are_followed() {
     on_the_edge(async |lab| {
         let backend = &lab.backends[0];
-        let ip = address(backend);
+        let ip = to(backend);
         let mut watch = Watch::start([ip]).await;
         watch.expect(ip, open(lab, backend.mac())).await;
         let way = |source, mtu| Way::Open {
             next_hop: backend.mac(),
             source,
+            outer_source: None,
             mtu,
         };
         let edge = lab.edge();
@@ -308,7 +314,7 @@ fn changes_of_the_edge_s_own_interface_are_followed() {
 #[test]
 fn lost_events_lose_no_change() {
     on_the_edge(async |lab| {
-        let backend = address(&lab.backends[0]);
+        let backend = to(&lab.backends[0]);
         let mut watch = Watch::start([backend]).await;
         watch
             .expect(backend, open(lab, lab.backends[0].mac()))
@@ -353,7 +359,7 @@ fn an_interface_is_missed_by_name() {
 #[test]
 fn a_dead_backend_is_asked_for_again_but_not_without_a_pause() {
     on_the_edge(async |lab| {
-        let nobody = IpAddr::V4(Ipv4Addr::new(198, 51, 100, 200));
+        let nobody = direct([198, 51, 100, 200]);
         // The kernel gives up at once, so every attempt ends within the time that is watched.
         lab.edge().sysctl(&[
             ("ipv4/neigh/eth0/mcast_solicit", "1"),
@@ -363,7 +369,7 @@ fn a_dead_backend_is_asked_for_again_but_not_without_a_pause() {
         monitor.args(["8", "ip", "monitor", "neigh"]);
         let monitor = task::spawn_blocking(move || monitor.output());
         let mut watch = Watch::start([nobody]).await;
-        assert_eq!(watch.next().await, (nobody, Way::Unresolved));
+        assert_eq!(watch.next().await, (nobody, unresolved(nobody)));
         let said = monitor.await.unwrap().unwrap().stdout;
         let failures = String::from_utf8(said).unwrap().matches("FAILED").count();
         assert!((1..=4).contains(&failures), "{failures} attempts in 8 s");

@@ -16,6 +16,7 @@ mod network {
     mod reload;
     mod restart;
     mod rig;
+    mod rules;
     mod state;
     mod steering;
     mod unreachable;

@@ -5,13 +5,14 @@ use clap::Args;
 
 use super::{Daemon, Format, json, unexpected};
 use crate::{
+    class::partition,
     config::{
         self,
         assume::{self, Assumed},
     },
     control::{Reply, Request},
-    model::{Admin, Group, Health, MemberState, Name},
-    policy::{Explanation, decide},
+    model::{Admin, Group, Health, MemberState, Name, Route},
+    policy::{Asked, Explanation, Outcome, decide},
     table::{ring, shares},
 };
 
@@ -74,16 +75,15 @@ impl Arguments {
             None => Assumed::default(),
         };
         let service = model.service(&self.service)?;
-        let group = &model.groups[&service.group];
+        let asked = Asked::new(service, self.client, &partition(&model));
+        let group = match service.route_for(asked.client) {
+            Route::Drop => return Ok(Explanation::of_answer(asked, Outcome::Drop)),
+            Route::Pass => return Ok(Explanation::of_answer(asked, Outcome::Pass)),
+            Route::Group(group) => &model.groups[&group],
+        };
         let decision = decide(group, &states(group, &assumed));
         let ring = ring(&group.name, &shares(group, &model.backends, &decision));
-        Ok(Explanation::new(
-            &service.name,
-            self.client,
-            group,
-            &decision,
-            &ring,
-        ))
+        Ok(Explanation::of_group(asked, group, &decision, &ring))
     }
 }
 

@@ -1,4 +1,4 @@
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, net::SocketAddr, time::Duration};
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
@@ -119,7 +119,7 @@ fn services(status: &Status) -> String {
     for service in &status.view.services {
         rows.push(vec![
             service.name.to_string(),
-            format!("{}:{}", service.address, service.port),
+            SocketAddr::new(service.address, service.port).to_string(),
             service.protocol.clone(),
             service.group.to_string(),
             if service.published {

@@ -5,7 +5,7 @@ use crate::model::{Backend, Forward};
 pub(super) fn read(backend: &mut Table<'_>) -> Option<Backend> {
     let name = backend.required("name", "\"a\"", leaf::name);
     let address = backend.required("address", "\"10.0.1.11\"", leaf::address);
-    let modes = [Forward::L2Dsr].map(|mode| (mode.as_str(), mode));
+    let modes = [Forward::L2Dsr, Forward::Ipip].map(|mode| (mode.as_str(), mode));
     let forward = backend.or("forward", Forward::L2Dsr, leaf::one_of(&modes));
     Some(Backend {
         name: name?,
@@ -18,45 +18,86 @@ pub(super) fn read(backend: &mut Table<'_>) -> Option<Backend> {
 mod tests {
     use crate::config::tests::{expect, mistakes, with};
 
+    const SYNTAX: &str = "use an IP address like \"192.0.2.1\" or \"2001:db8::1\"";
+    const GLOBAL: &str = "use a global or unique local address of that host";
+    const KIND: &str = "use the address of one host";
+
+    /// Each of these as the address of a backend and of a service: what is wrong, and the mend.
+    fn refused(cases: &[(&str, &str, &str)]) {
+        for (address, message, mend) in cases {
+            for (part, table) in [("10.0.0.1", "backend"), ("203.0.113.10", "service")] {
+                let expected = format!("{table}[0].address: {message}; {mend}");
+                assert_eq!(mistakes(&with(part, address)), [expected]);
+            }
+        }
+    }
+
     #[test]
-    fn bad_addresses() {
-        const SYNTAX: &str = "use an IPv4 address like \"192.0.2.1\"";
-        const KIND: &str = "use the address of one host";
-        for (address, message, mend) in [
+    fn what_is_no_address() {
+        for address in [
+            "web.example",
+            "10.0.0.1:80",
+            "10.0.0.0/x",
+            "10.0.0/8",
+            "010.0.0.1",
+            "",
+            "[2001:db8::1]:80",
+            "[2001:db8::1",
+            "2001:db8::1::2",
+            "2001:db8::1%",
+        ] {
+            let message = format!("{address:?} is no IP address");
+            refused(&[(address, &message, SYNTAX)]);
+        }
+        let number = format!("backend[0].address: 1 is an integer; {SYNTAX}");
+        assert_eq!(mistakes(&with("\"10.0.0.1\"", "1")), [number]);
+    }
+
+    #[test]
+    fn addresses_with_something_around_them() {
+        let v6 = "use \"2001:db8::1\"";
+        refused(&[
             (
-                "\"web.example\"",
-                "\"web.example\" is no IP address",
-                SYNTAX,
+                "10.0.0.1/32",
+                "\"10.0.0.1/32\" has a prefix length",
+                "use \"10.0.0.1\"",
             ),
             (
-                "\"10.0.0.1/32\"",
-                "\"10.0.0.1/32\" is no IP address",
-                SYNTAX,
+                "2001:db8::1/64",
+                "\"2001:db8::1/64\" has a prefix length",
+                v6,
             ),
+            ("[2001:db8::1]", "\"[2001:db8::1]\" is in brackets", v6),
+            ("2001:db8::1%2", "\"2001:db8::1%2\" names an interface", v6),
             (
-                "\"10.0.0.1:80\"",
-                "\"10.0.0.1:80\" is no IP address",
-                SYNTAX,
+                "fe80::1%eth0",
+                "\"fe80::1%eth0\" names an interface",
+                GLOBAL,
             ),
-            ("\"010.0.0.1\"", "\"010.0.0.1\" is no IP address", SYNTAX),
-            ("\"\"", "\"\" is no IP address", SYNTAX),
-            ("\"2001:db8::1\"", "IPv6 is not there yet", SYNTAX),
-            ("1", "1 is an integer", SYNTAX),
-            ("\"0.0.0.0\"", "0.0.0.0 is the unspecified address", KIND),
-            ("\"224.0.0.1\"", "224.0.0.1 is a multicast address", KIND),
+        ]);
+    }
+
+    #[test]
+    fn addresses_that_are_not_one_host_s() {
+        refused(&[
+            ("0.0.0.0", "0.0.0.0 is the unspecified address", KIND),
+            ("224.0.0.1", "224.0.0.1 is a multicast address", KIND),
             (
-                "\"255.255.255.255\"",
+                "255.255.255.255",
                 "255.255.255.255 is the broadcast address",
                 KIND,
             ),
-            ("\"127.0.0.1\"", "127.0.0.1 is a loopback address", KIND),
-        ] {
-            for (part, table) in [("10.0.0.1", "backend"), ("203.0.113.10", "service")] {
-                let text = with(&format!("\"{part}\""), address);
-                let expected = format!("{table}[0].address: {message}; {mend}");
-                assert_eq!(mistakes(&text), [expected]);
-            }
-        }
+            ("127.0.0.1", "127.0.0.1 is a loopback address", KIND),
+            ("::", ":: is the unspecified address", KIND),
+            ("::1", "::1 is a loopback address", KIND),
+            ("ff02::1", "ff02::1 is a multicast address", KIND),
+            ("FE80::1", "fe80::1 is a link-local address", GLOBAL),
+            (
+                "::ffff:10.0.0.1",
+                "::ffff:10.0.0.1 is an IPv4 address in the form of an IPv6 one",
+                "use \"10.0.0.1\"",
+            ),
+        ]);
     }
 
     #[test]
@@ -74,8 +115,8 @@ mod tests {
             "address = \"10.0.0.1\"",
             &[
                 (
-                    "address = \"10.0.0.1\"\nforward = \"ipip\"",
-                    &["backend[0].forward: \"ipip\" is unknown; use \"l2-dsr\""],
+                    "address = \"10.0.0.1\"\nforward = \"gre\"",
+                    &["backend[0].forward: \"gre\" is unknown; use \"l2-dsr\" or \"ipip\""],
                 ),
                 (
                     "address = \"10.0.0.1\"\nlocation = \"EU\"",

@@ -1,15 +1,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Checked, backend, edge,
+    Checked, backend, edge, family,
     group::{self, Surroundings},
     problem::{Problem, Wrong},
     raw::{Found, Table},
-    service,
-    summary::summary,
+    service, sizes,
 };
 use crate::{
-    dataplane::Capacity,
     model::{Backend, Group, Model, Name, Service},
     table::group_id,
 };
@@ -34,6 +32,7 @@ pub(super) fn file(root: &mut Table<'_>) -> Option<Checked> {
     };
     let groups = root.tables("group", |group| group::read(group, &around));
     check_group_ids(root, &groups);
+    family::check(root, &services, &groups, &backends);
 
     let warnings = warnings(&backends, &groups, &services);
     let model = Model {
@@ -42,7 +41,7 @@ pub(super) fn file(root: &mut Table<'_>) -> Option<Checked> {
         groups: by_name(groups, |group| &group.name),
         services: by_name(services, |service| &service.name),
     };
-    check_sizes(root, &model);
+    sizes::check(root, &model);
     Some(Checked { model, warnings })
 }
 
@@ -54,10 +53,9 @@ fn by_name<T>(found: Vec<Found<T>>, name: impl Fn(&T) -> &Name) -> BTreeMap<Name
 fn ports(services: &[Found<Service>]) -> BTreeMap<Name, BTreeSet<u16>> {
     let mut ports: BTreeMap<Name, BTreeSet<u16>> = BTreeMap::new();
     for Found { value, .. } in services {
-        ports
-            .entry(value.group.clone())
-            .or_default()
-            .insert(value.port);
+        for group in value.groups() {
+            ports.entry(group.clone()).or_default().insert(value.port);
+        }
     }
     ports
 }
@@ -106,42 +104,6 @@ fn check_group_ids(root: &Table<'_>, groups: &[Found<Group>]) {
     }
 }
 
-fn check_sizes(root: &Table<'_>, model: &Model) {
-    let summary = summary(model);
-    let size = Capacity::new(model.edge.ring_slots);
-    for (key, what, number, most) in [
-        ("service", "services", summary.services.len(), size.services),
-        (
-            "group",
-            "groups that services use",
-            summary.rings,
-            size.rows,
-        ),
-        (
-            "group",
-            "members of groups that services use",
-            summary.targets,
-            // No target has the id 0.
-            size.targets - 1,
-        ),
-    ] {
-        if number > most as usize {
-            let message = format!("there are {number} {what}");
-            let mend = format!("use at most {most}, or spread them over several edges");
-            root.wrong(key, Wrong::new(message, mend));
-        }
-    }
-    if summary.ring_slots > u64::from(model.edge.ring_slots) {
-        let set = model.edge.ring_slots;
-        let message = format!(
-            "{set} is too small for the rings of {} groups and the change of one",
-            summary.rings
-        );
-        let mend = format!("use at least {}", summary.ring_slots);
-        root.wrong_at("edge.ring_slots".to_owned(), Wrong::new(message, mend));
-    }
-}
-
 fn warnings(
     backends: &[Found<Backend>],
     groups: &[Found<Group>],
@@ -166,7 +128,7 @@ fn warnings(
             warn(path, &message, "add it to one or remove it");
         }
     }
-    let used: BTreeSet<&Name> = services.iter().map(|found| &found.value.group).collect();
+    let used: BTreeSet<&Name> = services.iter().flat_map(|it| it.value.groups()).collect();
     for Found { path, value } in groups {
         let name = &value.name;
         if !used.contains(name) {
@@ -187,86 +149,7 @@ fn warnings(
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::config::{
-        parse,
-        problem::Report,
-        raw,
-        tests::{GOOD, mistakes, with},
-    };
-
-    /// A configuration with another group and service `h`.
-    fn two_groups(members: &str) -> String {
-        let second = format!(
-            "[[group]]\nname = \"h\"\nprobe = {{ kind = \"none\" }}\nmember = [{members}]\n\
-             [[service]]\nname = \"t\"\naddress = \"203.0.113.11\"\nprotocol = \"tcp\"\n\
-             port = 80\ngroup = \"h\"\n"
-        );
-        format!("{GOOD}{second}")
-    }
-
-    #[test]
-    fn a_ring_pool_that_is_too_small_names_the_size_needed() {
-        let pool = |text: &str, size: u32| {
-            mistakes(&text.replace("[edge]", &format!("[edge]\nring_slots = {size}")))
-        };
-        assert_eq!(pool(GOOD, 32_768), [""; 0]);
-        let two = two_groups("{ backend = \"a\" }");
-        let expected = "edge.ring_slots: 49088 is too small for the rings of 2 groups and the \
-            change of one; use at least 49152";
-        assert_eq!(pool(&two, 49_088), [expected]);
-        assert_eq!(pool(&two, 49_152), [""; 0]);
-    }
-
-    /// What is wrong with the sizes of a model.
-    fn too_large(model: &Model) -> String {
-        let report = Report::default();
-        let checked = raw::document("", &report, |root| {
-            check_sizes(root, model);
-            Some(())
-        });
-        report
-            .verdict(checked)
-            .map_or_else(|errors| errors.to_string(), |()| String::new())
-    }
-
-    #[test]
-    fn more_members_than_there_are_targets() {
-        let mut model = parse(GOOD).unwrap().model;
-        let mut with_members = |count: usize| {
-            let members = &mut model.groups.get_mut("g").unwrap().members;
-            members.resize(count, members[0].clone());
-            too_large(&model)
-        };
-        assert_eq!(with_members(4095), "");
-        let expected = "group: there are 4096 members of groups that services use; \
-            use at most 4095, or spread them over several edges";
-        assert_eq!(with_members(4096), expected);
-    }
-
-    #[test]
-    fn more_services_and_groups_than_the_tables_hold() {
-        let mut model = parse(GOOD).unwrap().model;
-        model.edge.ring_slots = 1 << 26;
-        let (service, group) = (model.services["s"].clone(), model.groups["g"].clone());
-        let name = |number: u32| format!("x{number}").parse::<Name>().unwrap();
-        for number in 1..1024 {
-            let name = name(number);
-            model.services.insert(name.clone(), service.clone());
-            model.services.get_mut(&name).unwrap().group = name.clone();
-            model.groups.insert(name, group.clone());
-        }
-        assert_eq!(too_large(&model), "");
-        model.services.insert(name(1024), service);
-        let services = "service: there are 1025 services; \
-            use at most 1024, or spread them over several edges";
-        assert_eq!(too_large(&model), services);
-        model.services.get_mut(&name(1024)).unwrap().group = name(1024);
-        model.groups.insert(name(1024), group);
-        let groups = "group: there are 1025 groups that services use; \
-            use at most 1024, or spread them over several edges";
-        assert_eq!(too_large(&model), format!("{services}\n{groups}"));
-    }
+    use crate::config::tests::{mistakes, with};
 
     #[test]
     fn two_groups_with_one_number() {

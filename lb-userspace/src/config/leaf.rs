@@ -1,6 +1,6 @@
 //! Readers of single values. Each takes a TOML value and says what is wrong with it, if anything.
 
-use std::{net::Ipv4Addr, ops::RangeInclusive, path::PathBuf, time::Duration};
+use std::{net::IpAddr, ops::RangeInclusive, path::PathBuf, time::Duration};
 
 use toml::Value;
 
@@ -43,13 +43,13 @@ pub(super) fn port(value: &Value) -> Result<u16, Wrong> {
 }
 
 /// A word of a fixed list, and what stands for it.
-pub(super) fn one_of<T: Copy>(words: &[(&str, T)]) -> impl Fn(&Value) -> Result<T, Wrong> {
+pub(super) fn one_of<T: Clone>(words: &[(&str, T)]) -> impl Fn(&Value) -> Result<T, Wrong> {
     move |value| {
         let list: Vec<_> = words.iter().map(|(word, _)| shown(word)).collect();
         let wanted = list.join(" or ");
         let text = text(value, &wanted)?;
         let known = words.iter().find(|(word, _)| *word == text);
-        known.map(|(_, meaning)| *meaning).ok_or_else(|| {
+        known.map(|(_, meaning)| meaning.clone()).ok_or_else(|| {
             Wrong::new(
                 format!("{} is unknown", shown(text)),
                 format!("use {wanted}"),
@@ -71,31 +71,61 @@ pub(super) fn name_of(text: &str) -> Result<Name, Wrong> {
 
 const NAME: &str = "a name of 1 to 63 letters, digits, `.`, `_` or `-`";
 
-/// An IPv4 address that can be one host's own and seen by others.
-pub(super) fn address(value: &Value) -> Result<Ipv4Addr, Wrong> {
-    const WANTED: &str = "an IPv4 address like \"192.0.2.1\"";
+/// An IP address that can be one host's own and seen by others.
+pub(super) fn address(value: &Value) -> Result<IpAddr, Wrong> {
+    const WANTED: &str = "an IP address like \"192.0.2.1\" or \"2001:db8::1\"";
     let text = text(value, WANTED)?;
-    let mend = format!("use {WANTED}");
-    if text.parse::<std::net::Ipv6Addr>().is_ok() {
-        return Err(Wrong::new("IPv6 is not there yet", mend));
+    let address = text.parse::<IpAddr>().map_err(|_no_address| {
+        decorated(text).unwrap_or_else(|| {
+            let message = format!("{} is no IP address", shown(text));
+            Wrong::new(message, format!("use {WANTED}"))
+        })
+    })?;
+    if let IpAddr::V6(v6) = address
+        && let Some(v4) = v6.to_ipv4_mapped()
+    {
+        let message = format!("{address} is an IPv4 address in the form of an IPv6 one");
+        return Err(Wrong::new(message, format!("use \"{v4}\"")));
     }
-    let Ok(address) = text.parse::<Ipv4Addr>() else {
-        return Err(Wrong::new(
-            format!("{} is no IP address", shown(text)),
-            mend,
-        ));
+    match not_of_one_host(address) {
+        None => Ok(address),
+        Some((what, mend)) => Err(Wrong::new(format!("{address} is {what}"), mend)),
+    }
+}
+
+/// What is wrong with an address that has something around it which belongs elsewhere.
+fn decorated(text: &str) -> Option<Wrong> {
+    let (what, bare) = if let Some((address, zone)) = text.split_once('%') {
+        (!zone.is_empty()).then_some(("names an interface", address))?
+    } else if let Some((address, bits)) = text.split_once('/') {
+        bits.parse::<u8>().ok()?;
+        ("has a prefix length", address)
+    } else {
+        ("is in brackets", text.strip_prefix('[')?.strip_suffix(']')?)
     };
+    let bare: IpAddr = bare.parse().ok()?;
+    let mend = match bare {
+        IpAddr::V6(v6) if v6.is_unicast_link_local() => LINK_LOCAL_MEND.to_owned(),
+        _ => format!("use \"{bare}\""),
+    };
+    Some(Wrong::new(format!("{} {what}", shown(text)), mend))
+}
+
+const LINK_LOCAL_MEND: &str = "use a global or unique local address of that host";
+
+/// Why an address is not one host's own and seen by others, if it is not, and what to do.
+fn not_of_one_host(address: IpAddr) -> Option<(&'static str, &'static str)> {
     let what = match address {
         _ if address.is_unspecified() => "the unspecified address",
         _ if address.is_multicast() => "a multicast address",
-        _ if address.is_broadcast() => "the broadcast address",
         _ if address.is_loopback() => "a loopback address",
-        _ => return Ok(address),
+        IpAddr::V4(v4) if v4.is_broadcast() => "the broadcast address",
+        IpAddr::V6(v6) if v6.is_unicast_link_local() => {
+            return Some(("a link-local address", LINK_LOCAL_MEND));
+        }
+        _ => return None,
     };
-    Err(Wrong::new(
-        format!("{address} is {what}"),
-        "use the address of one host",
-    ))
+    Some((what, "use the address of one host"))
 }
 
 /// A duration in `range`, written with its unit.

@@ -2,6 +2,7 @@ use std::{
     collections::BTreeSet,
     fs, io,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    path::Path,
 };
 
 use lb_common::Protocol;
@@ -9,8 +10,15 @@ use lb_common::Protocol;
 use super::problem::{Problem, Wrong};
 use crate::model::Model;
 
-/// State of a listening socket in `/proc/net/tcp` (`TCP_LISTEN`).
-const LISTEN: &str = "0A";
+/// Each protocol with its tables under `/proc/net` and the state that a socket has there while it
+/// takes packets of anybody (`TCP_LISTEN`, `TCP_CLOSE`).
+const TABLES: [(Protocol, [&str; 2], &str); 2] = [
+    (Protocol::TCP, ["tcp", "tcp6"], "0A"),
+    (Protocol::UDP, ["udp", "udp6"], "07"),
+];
+
+/// A protocol and an address that somebody listens on.
+type Listener = (Protocol, SocketAddr);
 
 /// Warnings about services that something on this host serves too. Where the kernel does not tell
 /// what listens, there are none.
@@ -21,17 +29,21 @@ pub fn warnings_of_this_host(model: &Model) -> Vec<Problem> {
     }
 }
 
-/// What listens for TCP connections in the network namespace of this thread.
+/// What listens in the network namespace of this thread.
 ///
 /// # Errors
 /// When `/proc` can not be read.
-fn local_listeners() -> io::Result<Vec<SocketAddr>> {
-    let mut listeners = parse(&fs::read_to_string("/proc/thread-self/net/tcp")?);
-    match fs::read_to_string("/proc/thread-self/net/tcp6") {
-        Ok(table) => listeners.extend(parse(&table)),
-        // The kernel has no IPv6.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => return Err(error),
+fn local_listeners() -> io::Result<Vec<Listener>> {
+    let mut listeners = Vec::new();
+    for (protocol, tables, state) in TABLES {
+        for table in tables {
+            match fs::read_to_string(Path::new("/proc/thread-self/net").join(table)) {
+                Ok(table) => listeners.extend(parse(&table, state).map(|at| (protocol, at))),
+                // The kernel has no IPv6.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
     }
     Ok(listeners)
 }
@@ -53,15 +65,20 @@ fn local_addresses() -> io::Result<BTreeSet<IpAddr>> {
 /// backends instead. A listener on all addresses is meant only by an address in `local`.
 fn warnings_for_listeners(
     model: &Model,
-    listeners: &[SocketAddr],
+    listeners: &[Listener],
     local: &BTreeSet<IpAddr>,
 ) -> Vec<Problem> {
     let services = model.services.values();
     let warning = |service: &crate::model::Service| {
-        let address = IpAddr::V4(service.address);
-        let listener = listeners.iter().find(|listener| {
-            let all = listener.ip().is_unspecified() && local.contains(&address);
-            listener.port() == service.port && (listener.ip() == address || all)
+        let address = service.address;
+        let (_, listener) = listeners.iter().find(|(protocol, listener)| {
+            // One on :: takes IPv4 too, but none on 0.0.0.0 takes IPv6.
+            let all = listener.ip().is_unspecified()
+                && (listener.is_ipv6() || address.is_ipv4())
+                && local.contains(&address);
+            *protocol == service.protocol
+                && listener.port() == service.port
+                && (listener.ip() == address || all)
         })?;
         let message = format!(
             "{address} port {} is also served on this host, by a listener on {listener}",
@@ -70,22 +87,19 @@ fn warnings_for_listeners(
         let mend = "stop that listener or use another port: its clients reach the backends now";
         Some(Wrong::new(message, mend).at(format!("service \"{}\"", service.name)))
     };
-    services
-        .filter(|service| service.protocol == Protocol::TCP)
-        .filter_map(warning)
-        .collect()
+    services.filter_map(warning).collect()
 }
 
-/// The listening sockets in a table of the format of `/proc/net/tcp` or `tcp6` (proc_pid_net(5)).
-fn parse(table: &str) -> Vec<SocketAddr> {
-    let listener = |line: &str| {
+/// The sockets of one state in a table of the format of `/proc/net/tcp` (proc_pid_net(5)).
+fn parse(table: &str, wanted: &str) -> impl Iterator<Item = SocketAddr> {
+    let listener = move |line: &str| {
         let mut fields = line.split_ascii_whitespace().skip(1);
         let (local, _remote, state) = (fields.next()?, fields.next()?, fields.next()?);
         let (address, port) = local.split_once(':')?;
         let port = u16::from_str_radix(port, 16).ok()?;
-        (state == LISTEN).then_some(SocketAddr::new(parse_address(address)?, port))
+        (state == wanted).then_some(SocketAddr::new(parse_address(address)?, port))
     };
-    table.lines().skip(1).filter_map(listener).collect()
+    table.lines().skip(1).filter_map(listener)
 }
 
 /// Words of an address in network order, each printed as if it were a number of this machine.
@@ -107,7 +121,7 @@ fn parse_address(hex: &str) -> Option<IpAddr> {
 
 #[cfg(test)]
 mod tests {
-    use std::net::TcpListener;
+    use std::net::{TcpListener, UdpSocket};
 
     use super::*;
     use crate::config;
@@ -122,7 +136,11 @@ mod tests {
     fn warned(listener: &str, local: &[&str]) -> bool {
         let model = config::parse(SERVICE).unwrap().model;
         let local = local.iter().map(|ip| ip.parse().unwrap()).collect();
-        let warnings = warnings_for_listeners(&model, &[listener.parse().unwrap()], &local);
+        let warnings = warnings_for_listeners(
+            &model,
+            &[(Protocol::TCP, listener.parse().unwrap())],
+            &local,
+        );
         !warnings.is_empty()
     }
 
@@ -138,9 +156,31 @@ mod tests {
     }
 
     #[test]
+    fn a_listener_of_the_other_protocol_or_family_is_no_concern() {
+        let udp = SERVICE.replace("\"tcp\"", "\"udp\"");
+        let v6 = SERVICE
+            .replace("203.0.113.10", "2001:db8::10")
+            .replace("10.0.0.1", "2001:db8::1");
+        let local = ["203.0.113.10", "2001:db8::10"].map(|it| it.parse().unwrap());
+        for (text, protocol, listener, expected) in [
+            (SERVICE, Protocol::UDP, "203.0.113.10:443", 0),
+            (&udp, Protocol::UDP, "203.0.113.10:443", 1),
+            (&udp, Protocol::TCP, "203.0.113.10:443", 0),
+            (&v6, Protocol::TCP, "[2001:db8::10]:443", 1),
+            (&v6, Protocol::TCP, "[::]:443", 1),
+            (&v6, Protocol::TCP, "0.0.0.0:443", 0),
+        ] {
+            let model = config::parse(text).unwrap().model;
+            let listeners = [(protocol, listener.parse().unwrap())];
+            let warnings = warnings_for_listeners(&model, &listeners, &local.into());
+            assert_eq!(warnings.len(), expected, "{protocol} {listener}");
+        }
+    }
+
+    #[test]
     fn the_warning_names_the_service_and_the_listener() {
         let model = config::parse(SERVICE).unwrap().model;
-        let listener = "203.0.113.10:443".parse().unwrap();
+        let listener = (Protocol::TCP, "203.0.113.10:443".parse().unwrap());
         let warnings = warnings_for_listeners(&model, &[listener], &BTreeSet::new());
         assert_eq!(
             warnings[0].to_string(),
@@ -159,8 +199,12 @@ mod tests {
             };
             let bound = socket.local_addr().unwrap();
             let expected = SocketAddr::new(bound.ip().to_canonical(), bound.port());
-            assert!(local_listeners().unwrap().contains(&expected), "{expected}");
+            let listeners = local_listeners().unwrap();
+            assert!(listeners.contains(&(Protocol::TCP, expected)), "{expected}");
         }
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let expected = (Protocol::UDP, socket.local_addr().unwrap());
+        assert!(local_listeners().unwrap().contains(&expected));
         assert!(
             local_addresses()
                 .unwrap()
@@ -179,7 +223,7 @@ mod tests {
              5: ä100007:1F90 00000000:0000 0A\n\
              6:\n\n";
         let expected = SocketAddr::from((Ipv4Addr::from(0x0100_007f_u32.to_ne_bytes()), 0x1f90));
-        assert_eq!(parse(table), [expected]);
-        assert_eq!(parse(""), []);
+        assert_eq!(parse(table, "0A").collect::<Vec<_>>(), [expected]);
+        assert_eq!(parse("", "0A").count(), 0);
     }
 }

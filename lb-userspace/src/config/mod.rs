@@ -2,8 +2,8 @@
 //!
 //! `raw` knows TOML, `leaf` single values; then one file per kind of table (`edge`, `backend`,
 //! `service`, `group`, `probe`) says which keys there are and what they may hold, and `check` puts
-//! them together and compares them with each other. All of that is pure. `load` and `listeners`
-//! look at the host.
+//! them together and compares them with each other, `family` by their addresses and `sizes` with the
+//! kernel's tables. All of that is pure. `load` and `listeners` look at the host.
 //!
 //! A new key is one line in the file of its table, a field of the model, and a paragraph in
 //! `config/waggle.toml`.
@@ -11,7 +11,9 @@
 pub mod assume;
 mod backend;
 mod check;
+mod clients;
 mod edge;
+mod family;
 mod group;
 mod leaf;
 mod listeners;
@@ -21,6 +23,7 @@ mod probe;
 mod problem;
 mod raw;
 mod service;
+mod sizes;
 mod spelling;
 mod summary;
 

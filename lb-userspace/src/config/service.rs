@@ -1,35 +1,98 @@
+use std::collections::BTreeMap;
+
 use lb_common::Protocol;
 use toml::Value;
 
-use super::{leaf, names::Names, problem::Wrong, raw::Table};
-use crate::model::Service;
+use super::{
+    clients::clients,
+    leaf,
+    names::Names,
+    problem::Wrong,
+    raw::{Found, Table},
+};
+use crate::model::{Prefix, Route, Rule, Service};
 
 /// Reads a `[[service]]`.
 pub(super) fn read(service: &mut Table<'_>, groups: &Names) -> Option<Service> {
     let name = service.required("name", "\"web\"", leaf::name);
     let address = service.required("address", "\"203.0.113.10\"", leaf::address);
-    let protocol = service.required("protocol", "\"tcp\"", protocol);
+    let protocols = [("tcp", Protocol::TCP), ("udp", Protocol::UDP)];
+    let protocol = service.required("protocol", "\"tcp\"", leaf::one_of(&protocols));
     let port = service.required("port", "443", leaf::port);
     let group = service.required("group", "\"web\"", |value| groups.known(value));
+    let rules = service.tables("rule", |table| rule(table, groups));
+    check_distinct(service, &rules);
     Some(Service {
         name: name?,
         address: address?,
         protocol: protocol?,
         port: port?,
         group: group?,
+        rules: rules.into_iter().map(|found| found.value).collect(),
     })
 }
 
-fn protocol(value: &Value) -> Result<Protocol, Wrong> {
-    if value.as_str() == Some("udp") {
-        return Err(Wrong::new("udp is not there yet", "use \"tcp\""));
+fn rule(rule: &mut Table<'_>, groups: &Names) -> Option<Rule> {
+    rule.require("clients", "add `clients = [\"198.51.100.0/24\"]`");
+    let given = rule.length("clients");
+    let clients = rule.list("clients", clients);
+    let names_group = rule.has("group");
+    let group = rule.optional("group", |value| groups.known(value));
+    let names_answer = rule.has("answer");
+    let answer = rule.optional("answer", answer);
+    let wrong = match (names_group, names_answer) {
+        (true, true) => Some(("stands beside `group`", "remove one of them")),
+        (false, false) => Some((
+            "is missing, and so is `group`",
+            "add `group = \"office\"` or `answer = \"drop\"`",
+        )),
+        _ => None,
+    };
+    if let Some((message, mend)) = wrong {
+        rule.wrong("answer", Wrong::new(message, mend));
     }
-    leaf::one_of(&[("tcp", Protocol::TCP)])(value)
+    // With one less than given, their places are not known any more.
+    let clients = clients.filter(|clients| clients.len() == given)?;
+    let route = group.map(Route::Group).or(answer)?;
+    Some(Rule { clients, route })
+}
+
+fn answer(value: &Value) -> Result<Route, Wrong> {
+    if value.as_str() == Some("reject") {
+        return Err(Wrong::new("reject is not there yet", "use \"drop\""));
+    }
+    leaf::one_of(&[("drop", Route::Drop), ("pass", Route::Pass)])(value)
+}
+
+/// A prefix stands in the rules of a service once: of two no one could say which holds.
+fn check_distinct(service: &Table<'_>, rules: &[Found<Rule>]) {
+    let mut taken: BTreeMap<Prefix, String> = BTreeMap::new();
+    for Found { path, value } in rules {
+        for (number, clients) in value.clients.iter().enumerate() {
+            let place = format!("{path}.clients[{number}]");
+            let mut twice = None;
+            for prefix in clients.prefixes() {
+                let first = taken.entry(prefix).or_insert_with(|| place.clone());
+                if *first != place {
+                    twice = twice.or_else(|| Some((prefix, first.clone())));
+                }
+            }
+            if let Some((prefix, first)) = twice {
+                let message = format!("{prefix} is in {first} too");
+                let wrong = Wrong::new(message, "leave it to one of them");
+                service.wrong_at(place, wrong);
+            }
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::config::tests::{expect, mistakes, with};
+    use super::*;
+    use crate::config::{
+        parse,
+        tests::{expect, mistakes, with},
+    };
 
     #[test]
     fn bad_services() {
@@ -58,12 +121,16 @@ mod tests {
                     &["service[0].protocol: is missing; add `protocol = \"tcp\"`"],
                 ),
                 (
-                    "protocol = \"udp\"",
-                    &["service[0].protocol: udp is not there yet; use \"tcp\""],
+                    "protocol = \"sctp\"",
+                    &["service[0].protocol: \"sctp\" is unknown; use \"tcp\" or \"udp\""],
                 ),
                 (
                     "protocol = \"TCP\"",
-                    &["service[0].protocol: \"TCP\" is unknown; use \"tcp\""],
+                    &["service[0].protocol: \"TCP\" is unknown; use \"tcp\" or \"udp\""],
+                ),
+                (
+                    "protocol = 17",
+                    &["service[0].protocol: 17 is an integer; use \"tcp\" or \"udp\""],
                 ),
             ],
         );
@@ -82,6 +149,72 @@ mod tests {
         );
     }
 
+    fn rule(text: &str) -> String {
+        with("group = \"g\"", &format!("group = \"g\"\nrule = [{text}]"))
+    }
+
+    #[test]
+    fn bad_rules() {
+        let clients = "clients = [\"10.0.0.0/8\"]";
+        for (text, expected) in [
+            (
+                format!("{{ {clients} }}"),
+                "service[0].rule[0].answer: is missing, and so is `group`; add `group = \"office\"` \
+                 or `answer = \"drop\"`",
+            ),
+            (
+                format!("{{ {clients}, group = \"g\", answer = \"drop\" }}"),
+                "service[0].rule[0].answer: stands beside `group`; remove one of them",
+            ),
+            (
+                format!("{{ {clients}, answer = \"reject\" }}"),
+                "service[0].rule[0].answer: reject is not there yet; use \"drop\"",
+            ),
+            (
+                format!("{{ {clients}, answer = \"allow\" }}"),
+                "service[0].rule[0].answer: \"allow\" is unknown; use \"drop\" or \"pass\"",
+            ),
+            (
+                format!("{{ {clients}, group = \"h\" }}"),
+                "service[0].rule[0].group: no group is named \"h\"; did you mean \"g\"?",
+            ),
+            (
+                "{ group = \"g\" }".to_owned(),
+                "service[0].rule[0].clients: is missing; add `clients = [\"198.51.100.0/24\"]`",
+            ),
+            (
+                "{ clients = [], group = \"g\" }".to_owned(),
+                "service[0].rule[0].clients: is empty; add `clients = [\"198.51.100.0/24\"]`",
+            ),
+            (
+                format!("{{ {clients}, group = \"g\", location = \"*\" }}"),
+                "service[0].rule[0].location: unknown key; known here: clients, group, answer",
+            ),
+        ] {
+            assert_eq!(mistakes(&rule(&text)), [expected], "{text}");
+        }
+    }
+
+    #[test]
+    fn one_prefix_in_two_rules() {
+        let text = "{ clients = [\"10.0.0.0/8\", \"10.0.0.0-10.0.0.9\"], group = \"g\" }, \
+            { clients = [\"11.0.0.0/8\", \"10.0.0.8/31\", \"10.0.0.0/16\"], answer = \"drop\" }";
+        let expected = "service[0].rule[1].clients[1]: 10.0.0.8/31 is in service[0].rule[0].clients[1] \
+            too; leave it to one of them";
+        assert_eq!(mistakes(&rule(text)), [expected]);
+    }
+
+    #[test]
+    fn a_group_that_only_a_rule_names_is_one_of_the_service() {
+        let text = rule("{ clients = [\"10.0.0.0/8\"], group = \"h\" }");
+        let second = "[[group]]\nname = \"h\"\nprobe = { kind = \"http\" }\n\
+            member = [{ backend = \"a\" }]\n";
+        let checked = parse(&(text + second)).unwrap();
+        assert_eq!(checked.warnings, []);
+        let probe = checked.model.groups["h"].probe.as_ref().unwrap();
+        assert_eq!(probe.port, 80, "the service's");
+    }
+
     #[test]
     fn the_same_address_protocol_and_port_twice() {
         let again = "group = \"g\"\n[[service]]\nname = \"t\"\naddress = \"203.0.113.10\"\n\
@@ -94,6 +227,16 @@ mod tests {
         let expected = "group[0].probe.port: is missing, and the group's services have several: \
             80, 81; add `port = 80`";
         assert_eq!(other, [expected]);
+    }
+
+    #[test]
+    fn both_protocols_of_a_port_are_two_services_and_the_probe_takes_it() {
+        let udp = "group = \"g\"\n[[service]]\nname = \"t\"\naddress = \"203.0.113.10\"\n\
+            protocol = \"udp\"\nport = 80\ngroup = \"g\"";
+        let model = parse(&with("group = \"g\"", udp)).unwrap().model;
+        assert_eq!(model.services["t"].protocol, Protocol::UDP);
+        assert_eq!(model.groups["g"].probe.as_ref().unwrap().port, 80);
+        assert_ne!(model.services["s"].key(), model.services["t"].key());
     }
 
     #[test]

@@ -1,9 +1,10 @@
-use std::{collections::BTreeMap, fmt, net::SocketAddrV4};
+use std::{collections::BTreeMap, fmt, net::SocketAddr};
 
 use lb_common::{CHUNK, Chunk, Entry};
 
 use crate::{
-    model::{Group, Method, Model, Name, Probe, ProbeKind, Share, Stage},
+    class::partition,
+    model::{Group, Method, Model, Name, Probe, ProbeKind, Service, Share, Stage},
     table::ring_length,
 };
 
@@ -22,6 +23,10 @@ pub struct Summary {
     pub backends: usize,
     /// Entries needed in the table of targets: one for each member of a group that a service uses.
     pub targets: usize,
+    /// Prefixes of clients that rules name, ranges cut into as few as possible.
+    pub prefixes: usize,
+    /// Classes of clients that rules tell apart; 1 without rules.
+    pub classes: usize,
     /// Rings needed at a time.
     pub rings: usize,
     /// Slots of the ring pool needed: for all rings, and for the longest once more, as a new ring
@@ -39,11 +44,13 @@ pub struct ServiceSummary {
     /// Its name.
     pub name: Name,
     /// Address and port.
-    pub address: SocketAddrV4,
-    /// `tcp`.
+    pub address: SocketAddr,
+    /// `tcp` or `udp`.
     pub protocol: String,
     /// The group that serves it.
     pub group: Name,
+    /// Number of rules.
+    pub rules: usize,
 }
 
 /// A group in a [`Summary`].
@@ -76,14 +83,20 @@ pub fn summary(model: &Model) -> Summary {
     let used: BTreeMap<&Name, &Group> = model
         .services
         .values()
-        .filter_map(|service| model.groups.get_key_value(&service.group))
+        .flat_map(Service::groups)
+        .filter_map(|group| model.groups.get_key_value(group))
         .collect();
     let services = model.services.values().map(|service| ServiceSummary {
         name: service.name.clone(),
-        address: SocketAddrV4::new(service.address, service.port),
+        address: SocketAddr::new(service.address, service.port),
         protocol: service.protocol.to_string(),
         group: service.group.clone(),
+        rules: service.rules.len(),
     });
+    let rules = model.services.values().flat_map(|service| &service.rules);
+    let prefixes = rules
+        .flat_map(|rule| &rule.clients)
+        .map(|it| it.prefixes().count());
     let slots: Vec<u64> = used.values().map(|group| ring_slots(group)).collect();
     let memory = |setting, entries: u32, size: usize| MapMemory {
         setting,
@@ -96,6 +109,8 @@ pub fn summary(model: &Model) -> Summary {
         groups: model.groups.values().map(group_summary).collect(),
         backends: model.backends.len(),
         targets: used.values().map(|group| group.members.len()).sum(),
+        prefixes: prefixes.sum(),
+        classes: partition(model).classes.len(),
         rings: used.len(),
         ring_slots: slots.iter().sum::<u64>() + slots.iter().max().unwrap_or(&0),
         ring_pool: edge.ring_slots,
@@ -180,8 +195,14 @@ impl fmt::Display for Summary {
                 address,
                 protocol,
                 group,
+                rules,
             } = service;
-            writeln!(f, "service {name}: {address} {protocol}, group {group}")?;
+            write!(f, "service {name}: {address} {protocol}, group {group}")?;
+            match rules {
+                0 => writeln!(f)?,
+                1 => writeln!(f, ", 1 rule")?,
+                _ => writeln!(f, ", {rules} rules")?,
+            }
         }
         for group in &self.groups {
             let GroupSummary {
@@ -198,10 +219,16 @@ impl fmt::Display for Summary {
         writeln!(f, "backends   {}", self.backends)?;
         writeln!(f, "targets    {}", self.targets)?;
         let Self {
+            prefixes,
+            classes,
+            rings,
             ring_slots,
             ring_pool,
             ..
         } = self;
+        writeln!(f, "prefixes   {prefixes}")?;
+        writeln!(f, "classes    {classes}")?;
+        writeln!(f, "rings      {rings}")?;
         writeln!(
             f,
             "ring slots {ring_slots} of {ring_pool}, room to change a ring included"
@@ -235,6 +262,9 @@ group web: 6 members, 1 disabled
   probe  HEAD :80/healthz every 30s, 2 of 4
 backends   6
 targets    6
+prefixes   0
+classes    1
+rings      1
 ring slots 32768 of 1048576, room to change a ring included
 memory     16384 KiB for flow_entries
 memory     2048 KiB for ring_slots
@@ -248,7 +278,8 @@ memory     2048 KiB for ring_slots
     #[test]
     fn json() {
         let json = serde_json::to_value(summary(&parse(GOOD).unwrap().model)).unwrap();
-        let service = r#"{"name":"s","address":"203.0.113.10:80","protocol":"tcp","group":"g"}"#;
+        let service =
+            r#"{"name":"s","address":"203.0.113.10:80","protocol":"tcp","group":"g","rules":0}"#;
         let service: serde_json::Value = serde_json::from_str(service).unwrap();
         assert_eq!(json["services"][0], service);
         assert_eq!(json["memory"][0]["bytes"], 16 << 20);

@@ -98,10 +98,7 @@ fn report(edge: &Edge, attached: &mut Started) -> anyhow::Result<()> {
 
 /// The groups that the tables of an earlier daemon serve.
 fn adopted(model: &Model, tables: &Tables) -> BTreeSet<Name> {
-    let served: BTreeSet<_> = tables
-        .services()
-        .map(|(_, service)| service.group)
-        .collect();
+    let served = tables.groups();
     let groups = model.groups.keys();
     groups
         .filter(|name| served.contains(&group_id(name)))

@@ -1,9 +1,17 @@
-use lb_common::{Address, Descriptor, Port, Service, ServiceKey, Target};
+use std::sync::Arc;
+
+use lb_common::{Address, Descriptor, Port, Service, ServiceGroup, ServiceKey, Target};
+
+use crate::table::ClassTable;
 
 /// One step from what the maps hold to what they should hold. Changes are data: they say what to
 /// do, and [`super::Tables::apply`] and [`super::Kernel::execute`] do it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Change {
+    /// Lets the targets of a further group serve a service.
+    AllowGroup(ServiceGroup),
+    /// Lets them no longer.
+    ForbidGroup(ServiceGroup),
     /// Gives a target's id back and zeroes its counters.
     FreeTarget {
         /// The id.
@@ -28,6 +36,11 @@ pub enum Change {
         /// Its key.
         key: ServiceKey,
     },
+    /// Puts a buffer of client prefixes into use.
+    SelectClients {
+        /// 0 or 1.
+        buffer: u32,
+    },
     /// Says how many services an address has; 0 takes it out.
     SetAddress {
         /// The address.
@@ -48,6 +61,13 @@ pub enum Change {
         id: u16,
         /// All of it.
         target: Target,
+    },
+    /// Writes the buffer of client prefixes that is not in use.
+    WriteClients {
+        /// 0 or 1.
+        buffer: u32,
+        /// All of it.
+        table: Arc<ClassTable>,
     },
     /// Writes a ring into a part of the pool that no packet looks at.
     WriteSlots {

@@ -1,5 +1,7 @@
+mod classes;
 mod rings;
 mod rounds;
+mod rows;
 mod services;
 mod targets;
 #[cfg(test)]
@@ -9,11 +11,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use lb_common::{ServiceKey, Target};
 
-pub use self::targets::collect;
+pub use self::{rows::row_length, targets::collect};
 use super::{Change, Tables};
 use crate::{
     model::Name,
-    table::{Image, group_id},
+    table::{Image, ServiceSpec, group_id},
 };
 
 /// What is to be done so that tables say what an image says.
@@ -21,17 +23,17 @@ use crate::{
 pub struct Plan {
     /// In this order.
     pub changes: Vec<Change>,
-    /// Whether more is to come: groups were put off whose new rings find no room beside the old ones.
-    /// They will, once the changes are done and [`Tables::release`] was called; until then whatever
-    /// the tables say of them and of their services stands.
+    /// Whether more is to come: groups were put off whose new rings find no room beside the old ones,
+    /// or client prefixes. They will, once the changes are done and [`Tables::release`] was called;
+    /// until then whatever the tables say of them and of their services stands.
     pub later: bool,
 }
 
 /// The changes that make `tables` say what `image` says.
 ///
 /// Packets pass while they are made, so every prefix of them is sound: a published service's row
-/// points to a ring whose every slot names a target of the service's group, and nothing that a
-/// packet may be looking at is rewritten. Services are withdrawn first and published last; targets
+/// points to rings whose every slot names a target of a group that may serve the service, every
+/// client's class is one that the row has, and nothing that a packet may be looking at is rewritten. Services are withdrawn first and published last; targets
 /// come before the rings that name them and leave after them. What is already as it should be is
 /// not touched.
 ///
@@ -39,7 +41,11 @@ pub struct Plan {
 /// service whose new group is held, with the group that serves it now, unless `image` has a ring for
 /// that one. A service that `image` does not have ends, whatever its group.
 ///
-/// If not all new rings fit at once, those come first that a target leaves.
+/// If a published service with rules must stay, so do all services with rules and the client
+/// prefixes.
+///
+/// If not all new rings fit at once, those come first that a target leaves. Client prefixes that
+/// change again before packets have left the buffer that is not in use come later, too.
 ///
 /// A ring's slot for a target that `image` does not have becomes 0, which the packet program counts
 /// as `no_target`.
@@ -49,26 +55,44 @@ pub struct Plan {
 /// [`DoesNotFit`] if the maps are too small for all of it; then nothing of it is to be done.
 pub fn diff(tables: &Tables, image: &Image) -> Result<Plan, DoesNotFit> {
     let mut held: BTreeSet<&Name> = image.held.iter().collect();
+    let mut clients_wait = false;
     loop {
-        let scope = Scope::new(tables, image, &held);
+        let scope = Scope::new(tables, image, &held, clients_wait);
+        let classes = classes::plan(tables, image, &scope)?;
         let targets = targets::plan(tables, image, &scope)?;
         let rings = rings::plan(tables, image, &scope, &targets.ids)?;
         if !rings.put_off.is_empty() {
             held.extend(rings.put_off);
             continue;
         }
-        let services = services::plan(tables, &scope, &rings.rows)?;
+        let rows = rows::plan(tables, image, &scope, &classes, &rings.places)?;
+        let services = services::plan(tables, &scope, &rows.rows)?;
+        let mut clients = Vec::new();
+        if let Some(table) = classes.table {
+            classes::check_size(tables, &table)?;
+            if tables.other_buffer_rests() {
+                clients_wait = true;
+                continue;
+            }
+            let buffer = 1 - tables.buffer.min(1);
+            clients.push(Change::WriteClients { buffer, table });
+            clients.push(Change::SelectClients { buffer });
+        }
         let changes = [
             services.withdraw,
             targets.join,
-            rings.write,
-            rings.point,
+            services.allow,
+            rows.used(rings.write),
+            rows.point_first,
+            services.move_away,
+            rows.point,
+            clients,
             services.publish,
             targets.leave,
         ];
         return Ok(Plan {
             changes: changes.concat(),
-            later: held.len() > image.held.len(),
+            later: clients_wait || held.len() > image.held.len(),
         });
     }
 }
@@ -99,16 +123,51 @@ pub enum DoesNotFit {
         /// Slots there.
         size: usize,
     },
-    /// Too many groups.
+    /// Too many classes.
     #[error(
-        "map RINGS is too small: {needed} rows needed, one per group that a service uses, as new ones \
-         stand beside the old ones for a moment, {size} there: this size is fixed, so change fewer \
-         groups at a time or spread them over several edges"
+        "there are too many client classes: {needed}, as new ones stand beside the old ones for a \
+         moment, and at most {size} can: change fewer rules at a time, or use fewer"
+    )]
+    Classes {
+        /// Numbers needed.
+        needed: usize,
+        /// Numbers there are.
+        size: usize,
+    },
+    /// Too many long IPv4 prefixes.
+    #[error(
+        "map CLIENTS_V4_LONG is too small: {needed} networks of 256 IPv4 addresses are cut by rules, \
+         {size} there: this size is fixed, so use fewer IPv4 prefixes that are longer than /24"
+    )]
+    LongNetworks {
+        /// Networks needed.
+        needed: usize,
+        /// Networks there.
+        size: usize,
+    },
+    /// Too many groups or classes.
+    #[error(
+        "map RINGS is too small: {needed} elements needed, one per group that a service uses and one \
+         per client class for each service with rules, as new ones stand beside the old ones for a \
+         moment, {size} there: this size is fixed, so change less at a time, use fewer rules, or \
+         spread the services over several edges"
     )]
     Rows {
-        /// Rows needed.
+        /// Elements needed.
         needed: usize,
-        /// Rows there.
+        /// Elements there.
+        size: usize,
+    },
+    /// Too many groups for services.
+    #[error(
+        "map SERVICE_GROUPS is too small: {needed} pairs of a service and a further group that serves \
+         it, {size} there: this size is fixed, so name fewer groups in rules, or spread the services \
+         over several edges"
+    )]
+    ServiceGroups {
+        /// Pairs needed.
+        needed: usize,
+        /// Elements there.
         size: usize,
     },
     /// Too many services.
@@ -133,14 +192,31 @@ pub enum DoesNotFit {
         /// Elements there.
         size: usize,
     },
+    /// Too many IPv6 prefixes.
+    #[error(
+        "maps CLIENTS_V6_0 and CLIENTS_V6_1 are too small: {needed} IPv6 prefixes needed, {size} \
+         there: this size is fixed, so use fewer IPv6 prefixes in rules"
+    )]
+    V6Prefixes {
+        /// Prefixes needed.
+        needed: usize,
+        /// Elements there.
+        size: usize,
+    },
 }
 
 /// What of the tables and the image is to be looked at.
 struct Scope<'a> {
-    /// The services to be published, with their groups.
-    services: BTreeMap<ServiceKey, &'a Name>,
+    /// The services to be published.
+    services: BTreeMap<ServiceKey, &'a ServiceSpec>,
     /// The published services that are left alone.
     staying: BTreeSet<ServiceKey>,
+    /// Whether all services with rules, and the client prefixes, are left alone.
+    frozen: bool,
+    /// The groups that have a ring in the image and are not left alone.
+    decided: BTreeMap<u32, &'a Name>,
+    /// The groups that serve services which are left alone.
+    serving: BTreeSet<u32>,
     /// The groups that are left alone.
     untouched: BTreeSet<u32>,
     /// The targets that the image has, by group and identity.
@@ -148,34 +224,42 @@ struct Scope<'a> {
 }
 
 impl<'a> Scope<'a> {
-    /// Of these, `held` are left alone.
-    fn new(tables: &Tables, image: &'a Image, held: &BTreeSet<&Name>) -> Self {
-        let services: BTreeMap<_, _> = image
+    /// Of these, `held` are left alone, and the client prefixes if they wait. What a client prefix
+    /// means is one number for all services, so those with rules change together or not at all.
+    fn new(tables: &Tables, image: &'a Image, held: &BTreeSet<&Name>, clients_wait: bool) -> Self {
+        let looks_up = |key: &ServiceKey| {
+            let service = tables.services.get(key);
+            service.is_some_and(|service| service.row.classes() > 1)
+        };
+        let is_held = |spec: &ServiceSpec| spec.groups().any(|group| held.contains(group));
+        let mut all = image.services.iter();
+        let frozen = clients_wait || all.any(|(key, spec)| looks_up(key) && is_held(spec));
+        let stays = |key: &ServiceKey, spec: &ServiceSpec| {
+            is_held(spec) || (frozen && (spec.has_rules() || looks_up(key)))
+        };
+        let (left_alone, services): (BTreeMap<_, _>, BTreeMap<_, _>) = image
             .services
             .iter()
-            .filter(|(_, spec)| !held.contains(&spec.group))
-            .map(|(key, spec)| (*key, &spec.group))
-            .collect();
-        let staying: BTreeSet<_> = tables
-            .services()
-            .map(|(key, _)| key)
-            .filter(|key| {
-                let spec = image.services.get(key);
-                spec.is_some_and(|spec| held.contains(&spec.group))
-            })
-            .collect();
-        let decided: BTreeSet<u32> = image
+            .map(|(key, spec)| (*key, spec))
+            .partition(|(key, spec)| stays(key, spec));
+        let published = |key: &ServiceKey| tables.services.contains_key(key);
+        let staying: BTreeSet<_> = left_alone.into_keys().filter(published).collect();
+        let decided: BTreeMap<u32, &Name> = image
             .rings
             .keys()
             .filter(|group| !held.contains(group))
-            .map(group_id)
+            .map(|group| (group_id(group), group))
             .collect();
-        let serving = staying.iter().map(|key| tables.services[key].group);
+        let serving: BTreeSet<u32> = staying
+            .iter()
+            .flat_map(|key| serving(tables, key))
+            .collect();
+        let others = serving.iter().filter(|group| !decided.contains_key(group));
         let untouched = held
             .iter()
             .map(|group| group_id(group))
-            .chain(serving.filter(|group| !decided.contains(group)))
-            .collect();
+            .chain(others.copied());
+        let untouched = untouched.collect();
         let members = image
             .targets
             .keys()
@@ -184,9 +268,22 @@ impl<'a> Scope<'a> {
         Self {
             services,
             staying,
+            frozen,
+            decided,
+            serving,
             untouched,
             members,
         }
+    }
+
+    /// The groups whose rings should stand as the image has them.
+    fn groups(&self) -> BTreeSet<&'a Name> {
+        let published = self.services.values().flat_map(|spec| spec.groups());
+        let shown = self
+            .serving
+            .iter()
+            .filter_map(|group| self.decided.get(group));
+        published.chain(shown.copied()).collect()
     }
 
     /// Whether no group has this target any more.
@@ -194,4 +291,12 @@ impl<'a> Scope<'a> {
         !self.untouched.contains(&target.group)
             && !self.members.contains(&(target.group, target.identity))
     }
+}
+
+/// The groups that serve a published service.
+fn serving(tables: &Tables, key: &ServiceKey) -> impl Iterator<Item = u32> {
+    let service = tables.services[key];
+    let rings = tables.rings_of(service.row);
+    let groups = rings.filter_map(|ring| tables.group_of(ring));
+    std::iter::once(service.group).chain(groups)
 }

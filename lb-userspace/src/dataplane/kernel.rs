@@ -1,4 +1,4 @@
-use std::{collections::BTreeMap, io, path::Path};
+use std::{collections::BTreeMap, io, path::Path, sync::Arc};
 
 use aya::{
     Pod,
@@ -7,11 +7,11 @@ use aya::{
 };
 use lb_common::{
     ABI_VERSION, Address, Bucket, CHUNK, Chunk, Control, Counter, Descriptor, FLOW_EVENTS,
-    FlowEvent, HEARTBEAT_OFFSET, HashKey, IDLE_TICKS, Port, Service, ServiceKey, Target, VERDICTS,
-    Verdict,
+    FlowEvent, HEARTBEAT_OFFSET, HashKey, IDLE_TICKS, Port, Service, ServiceGroup, ServiceKey,
+    Target, VERDICTS, Verdict,
 };
 
-use super::{Capacity, Change, Tables, mapped::Mapped, pins::Pins};
+use super::{Capacity, Change, Tables, clients::Clients, mapped::Mapped, pins::Pins};
 
 /// The pinned maps of an edge, which the packet program reads.
 pub struct Kernel {
@@ -23,6 +23,8 @@ pub struct Kernel {
     rows: Mapped<Descriptor>,
     slots: Mapped<Chunk>,
     targets: Mapped<Target>,
+    service_groups: HashMap<MapData, ServiceGroup, u32>,
+    clients: Clients,
     flows: Mapped<Bucket>,
     verdicts: Counters,
     flow_events: Counters,
@@ -86,6 +88,8 @@ impl Kernel {
             rows: mapped(&pins, "RINGS")?,
             slots: mapped(&pins, "SLOTS")?,
             targets: mapped(&pins, "TARGETS")?,
+            service_groups: hash_map(&pins, "SERVICE_GROUPS")?,
+            clients: Clients::open(&pins)?,
             flows: mapped(&pins, "FLOWS")?,
             verdicts: counters(&pins, "VERDICTS")?,
             flow_events: counters(&pins, "FLOW_EVENTS")?,
@@ -101,6 +105,8 @@ impl Kernel {
             ring_slots: self.slots.len() * CHUNK as u32,
             rows: self.rows.len(),
             services: self.services.len(),
+            long_networks: self.clients.long_networks(),
+            ..Capacity::new(0)
         }
     }
 
@@ -128,12 +134,26 @@ impl Kernel {
         let ids = 1..u16::try_from(self.targets.len()).unwrap_or(u16::MAX);
         let targets = ids.map(|id| (id, self.targets.load(id.into())));
         tables.targets = targets.filter(|(_, target)| target.identity != 0).collect();
+        for key in self.service_groups.keys() {
+            let allowed = key.map_err(|e| failed("SERVICE_GROUPS", e))?;
+            tables.service_groups.insert(allowed);
+        }
+        tables.buffer = self.control.load(0).clients & 1;
+        tables.clients = Arc::new(self.clients.read(tables.buffer)?);
         Ok(tables)
     }
 
     /// Does one change. Done twice, it changes nothing more.
     pub fn execute(&mut self, change: &Change) -> Result<(), KernelError> {
         match change {
+            Change::AllowGroup(allowed) => {
+                let inserted = self.service_groups.insert(allowed, 1, 0);
+                inserted.map_err(|e| failed("SERVICE_GROUPS", e))?;
+            }
+            Change::ForbidGroup(forbidden) => {
+                let removed = self.service_groups.remove(forbidden);
+                present(removed).map_err(|e| failed("SERVICE_GROUPS", e))?;
+            }
             Change::FreeTarget { id } => {
                 self.targets.store((*id).into(), &Target::FREE);
                 zero(&mut self.target_counters, (*id).into())
@@ -146,6 +166,11 @@ impl Kernel {
                 inserted.map_err(|e| failed("SERVICE_IDS", e))?;
             }
             Change::RemoveService { key } => self.remove_service(key)?,
+            Change::SelectClients { buffer } => {
+                let found = self.control.load(0);
+                let clients = *buffer;
+                self.control.store(0, &Control { clients, ..found });
+            }
             Change::SetAddress { address, services } => match services {
                 0 => present(self.addresses.remove(address)),
                 _ => self.addresses.insert(address, services, 0),
@@ -153,6 +178,7 @@ impl Kernel {
             .map_err(|e| failed("ADDRESSES", e))?,
             Change::SetPort { port, services } => self.ports.store((*port).into(), services),
             Change::SetTarget { id, target } => self.targets.store((*id).into(), target),
+            Change::WriteClients { buffer, table } => self.clients.write(*buffer, table)?,
             Change::WriteSlots { offset, slots } => {
                 let (chunks, _) = slots.as_chunks::<CHUNK>();
                 for (i, chunk) in (offset / CHUNK as u32..).zip(chunks) {
@@ -281,14 +307,14 @@ fn zero(counters: &mut Counters, id: u32) -> Result<(), MapError> {
 }
 
 /// What was to be removed may already be gone.
-fn present(removed: Result<(), MapError>) -> Result<(), MapError> {
+pub(super) fn present(removed: Result<(), MapError>) -> Result<(), MapError> {
     match removed {
         Err(MapError::KeyNotFound) => Ok(()),
         other => other,
     }
 }
 
-fn mapped<T: Pod>(pins: &Pins, map: &'static str) -> Result<Mapped<T>, KernelError> {
+pub(super) fn mapped<T: Pod>(pins: &Pins, map: &'static str) -> Result<Mapped<T>, KernelError> {
     let data = pins.map(map).map_err(|e| failed(map, e))?;
     Mapped::new(&data).map_err(|source| KernelError::Memory { map, source })
 }
@@ -306,6 +332,6 @@ fn counters(pins: &Pins, map: &'static str) -> Result<Counters, KernelError> {
     open().map_err(|e| failed(map, e))
 }
 
-fn failed(map: &'static str, source: MapError) -> KernelError {
+pub(super) fn failed(map: &'static str, source: MapError) -> KernelError {
     KernelError::Map { map, source }
 }

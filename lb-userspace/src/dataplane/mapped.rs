@@ -37,19 +37,29 @@ impl<T: Pod> Mapped<T> {
 
     /// Maps an array map whose elements are `T` and that was made to be mapped.
     pub(super) fn new(map: &MapData) -> io::Result<Self> {
+        let size = map.info().map_err(io::Error::other)?.value_size() as usize;
+        if size != size_of::<T>() {
+            return Err(no_array_of(size_of::<T>()));
+        }
+        Self::flat(map)
+    }
+
+    /// Maps an array map whose elements are arrays of `T`, or `T` itself, as one long array.
+    pub(super) fn flat(map: &MapData) -> io::Result<Self> {
         let info = map.info().map_err(io::Error::other)?;
         let array = matches!(info.map_type(), Ok(MapType::Array));
         let size = info.value_size() as usize;
-        if !array || size != size_of::<T>() || info.map_flags() & MMAPABLE == 0 {
-            let what = format!("no mmapable array of {}-byte elements", size_of::<T>());
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+        let whole = size.is_multiple_of(size_of::<T>());
+        if !array || !whole || info.map_flags() & MMAPABLE == 0 {
+            return Err(no_array_of(size_of::<T>()));
         }
+        let size = size * info.max_entries() as usize;
         let memory = MmapOptions::new()
-            .len(size * info.max_entries() as usize)
+            .len(size)
             .map_raw(map.fd().as_fd().as_raw_fd())?;
         Ok(Self {
             memory,
-            len: info.max_entries(),
+            len: u32::try_from(size / size_of::<T>()).map_err(io::Error::other)?,
             element: PhantomData,
         })
     }
@@ -93,4 +103,9 @@ impl<T: Pod> Mapped<T> {
         // as `self`, and is only ever accessed by whole words.
         unsafe { slice::from_raw_parts(memory.add(index as usize * Self::WORDS), Self::WORDS) }
     }
+}
+
+fn no_array_of(size: usize) -> io::Error {
+    let what = format!("no mmapable array of {size}-byte elements");
+    io::Error::new(io::ErrorKind::InvalidInput, what)
 }

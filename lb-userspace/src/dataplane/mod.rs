@@ -5,6 +5,7 @@
 
 mod attach;
 mod change;
+mod clients;
 mod detach;
 mod diff;
 mod host;
@@ -22,7 +23,7 @@ pub use self::{
     attach::{AttachError, Attachment},
     change::Change,
     detach::{DetachError, Detached, detach},
-    diff::{DoesNotFit, Plan, collect, diff},
+    diff::{DoesNotFit, Plan, collect, diff, row_length},
     host::{HostError, check_host},
     interface::Mode,
     kernel::{Kernel, KernelError, Totals},

@@ -1,11 +1,12 @@
-use lb_common::{CHUNK, Descriptor};
+use lb_common::{CHUNK, Descriptor, Row};
 
-/// Whole chunks of the ring pool that belong to one ring.
+/// Whole chunks of the ring pool that belong to one ring, or elements of RINGS that belong to one
+/// row.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) struct Extent {
-    /// First chunk.
+    /// The first.
     start: usize,
-    /// The chunk after the last.
+    /// The one after the last.
     end: usize,
 }
 
@@ -19,66 +20,97 @@ impl Extent {
         }
     }
 
+    /// The elements of RINGS that a row has.
+    pub(super) fn of_row(row: Row) -> Self {
+        let start = row.first() as usize;
+        Self {
+            start,
+            end: start.saturating_add(row.classes() as usize),
+        }
+    }
+
+    /// The first chunk or element.
+    pub(super) fn start(self) -> usize {
+        self.start
+    }
+
+    /// Whether a chunk or element is in it.
+    pub(super) fn holds(self, element: usize) -> bool {
+        (self.start..self.end).contains(&element)
+    }
+
     /// Its slots in the pool.
     pub(super) fn slots(self) -> std::ops::Range<usize> {
         self.start * CHUNK..self.end * CHUNK
     }
 }
 
-/// Finds places in the ring pool: first fit.
+/// Finds places in the ring pool, or for rows in RINGS: first fit.
 pub(super) struct Pool {
     size: usize,
+    /// Slots in a chunk, or 1.
+    unit: usize,
     busy: Vec<Extent>,
-    /// Chunks of the shortest ring that found no place: longer ones need not be tried.
+    /// Units of the shortest ring that found no place: longer ones need not be tried.
     refused: usize,
 }
 
 impl Pool {
     /// A pool of `size` slots in which `busy` is taken.
     pub(super) fn new(size: usize, busy: impl IntoIterator<Item = Extent>) -> Self {
+        Self::of(CHUNK, size, busy)
+    }
+
+    /// `size` elements of RINGS of which `busy` are taken.
+    pub(super) fn of_rows(size: usize, busy: impl IntoIterator<Item = Extent>) -> Self {
+        Self::of(1, size, busy)
+    }
+
+    fn of(unit: usize, size: usize, busy: impl IntoIterator<Item = Extent>) -> Self {
         let mut busy: Vec<_> = busy.into_iter().collect();
         busy.sort_unstable();
         let refused = usize::MAX;
         Self {
             size,
+            unit,
             busy,
             refused,
         }
     }
 
-    /// Takes room for `length` slots, if there is any.
+    /// Takes room for `length` slots or elements, if there is any.
     pub(super) fn take(&mut self, length: usize) -> Option<Extent> {
-        let chunks = length.div_ceil(CHUNK);
-        if chunks >= self.refused {
+        let units = length.div_ceil(self.unit);
+        if units >= self.refused {
             return None;
         }
-        let (at, extent) = self.place(chunks);
-        if extent.end * CHUNK > self.size {
-            self.refused = chunks;
+        let (at, extent) = self.place(units);
+        if extent.end * self.unit > self.size {
+            self.refused = units;
             return None;
         }
         self.busy.insert(at, extent);
         Some(extent)
     }
 
-    /// The slots that the pool would have to have to take `length` more.
+    /// The slots or elements that there would have to be to take `length` more.
     pub(super) fn size_with(&self, length: usize) -> usize {
-        let (_, extent) = self.place(length.div_ceil(CHUNK));
-        extent.end * CHUNK
+        let (_, extent) = self.place(length.div_ceil(self.unit));
+        extent.end * self.unit
     }
 
     /// The first gap that is large enough, and where it stands among the others.
-    fn place(&self, chunks: usize) -> (usize, Extent) {
+    fn place(&self, units: usize) -> (usize, Extent) {
         let mut start = 0;
         let mut at = self.busy.len();
         for (i, taken) in self.busy.iter().enumerate() {
-            if start + chunks <= taken.start {
+            if start + units <= taken.start {
                 at = i;
                 break;
             }
             start = start.max(taken.end);
         }
-        let end = start + chunks;
+        let end = start + units;
         (at, Extent { start, end })
     }
 }

@@ -1,9 +1,15 @@
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
-use lb_common::{Address, CHUNK, Descriptor, Port, Service, ServiceKey, Target};
+use lb_common::{
+    Address, CHUNK, Descriptor, LONG_NETWORKS, Port, Row, Service, ServiceGroup, ServiceKey,
+    Target, V6_PREFIXES,
+};
 
 use super::{Change, pool::Extent};
-use crate::table::{TargetKey, group_id};
+use crate::table::{ClassTable, TargetKey, group_id};
 
 /// Sizes of the maps.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -16,6 +22,12 @@ pub struct Capacity {
     pub rows: u32,
     /// Elements of SERVICES, ADDRESSES and SERVICE_COUNTERS.
     pub services: u32,
+    /// Elements of SERVICE_GROUPS.
+    pub service_groups: u32,
+    /// Elements of CLIENTS_V4_LONG for one buffer.
+    pub long_networks: u32,
+    /// Elements of CLIENTS_V6_0, and of CLIENTS_V6_1.
+    pub v6_prefixes: u32,
 }
 
 impl Capacity {
@@ -28,14 +40,18 @@ impl Capacity {
             ring_slots: ring_slots / chunk * chunk,
             rows: 1 << 17,
             services: 1024,
+            service_groups: 16 * 1024,
+            long_networks: LONG_NETWORKS,
+            v6_prefixes: V6_PREFIXES,
         }
     }
 }
 
 /// A mirror of what the maps hold, with the ids and places in use there.
 ///
-/// A row is in use while a published service names it; a part of the ring pool while a row in use
-/// points to it. What goes out of use is retired: a packet may still be looking at it. It is not
+/// A class is in use while some client has its number; a row while a published service names it; a
+/// part of the ring pool while a row in use points to it for a class in use. What goes out of use is
+/// retired: a packet may still be looking at it. It is not
 /// written again before [`Self::release`] was called twice.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Tables {
@@ -46,6 +62,14 @@ pub struct Tables {
     pub(super) rows: Vec<Descriptor>,
     pub(super) slots: Vec<u16>,
     pub(super) targets: BTreeMap<u16, Target>,
+    /// The groups whose targets may serve a service besides its own.
+    pub(super) service_groups: BTreeSet<ServiceGroup>,
+    /// What the buffer of client prefixes says that is in use.
+    pub(super) clients: Arc<ClassTable>,
+    /// Which buffer that is, 0 or 1.
+    pub(super) buffer: u32,
+    /// What was written to the other one, to be put into use.
+    pub(super) next_clients: Option<Arc<ClassTable>>,
     /// Since the last release, and between that and the one before.
     pub(super) retired: [Retired; 2],
 }
@@ -54,8 +78,11 @@ pub struct Tables {
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(super) struct Retired {
     pub(super) services: BTreeSet<u32>,
-    pub(super) rows: BTreeSet<u32>,
+    pub(super) rows: Vec<Row>,
     pub(super) rings: Vec<Descriptor>,
+    pub(super) classes: BTreeSet<u16>,
+    /// Whether a buffer of client prefixes is among it.
+    pub(super) clients: bool,
 }
 
 impl Tables {
@@ -69,6 +96,10 @@ impl Tables {
             rows: vec![Descriptor::NO_ANSWER; capacity.rows as usize],
             slots: vec![0; capacity.ring_slots as usize],
             targets: BTreeMap::new(),
+            service_groups: BTreeSet::new(),
+            clients: Arc::default(),
+            buffer: 0,
+            next_clients: None,
             retired: Default::default(),
         }
     }
@@ -91,6 +122,18 @@ impl Tables {
             .map(|(id, _)| id)
     }
 
+    /// The groups whose targets may serve a published service.
+    pub fn groups(&self) -> BTreeSet<u32> {
+        let own = self.services.values().map(|service| service.group);
+        let others = self.service_groups.iter().map(|other| other.group);
+        own.chain(others).collect()
+    }
+
+    /// The class numbers of clients, as packets find them.
+    pub fn clients_in_use(&self) -> &ClassTable {
+        &self.clients
+    }
+
     /// The target ids in the slots of the ring that a row points to; empty if it has no answer.
     pub fn ring(&self, row: u32) -> &[u16] {
         let ring = self.row(row);
@@ -101,27 +144,35 @@ impl Tables {
     /// What [`super::Kernel::execute`] does to the maps, done to the mirror.
     pub fn apply(&mut self, change: &Change) {
         match change {
+            Change::AllowGroup(allowed) => {
+                self.service_groups.insert(*allowed);
+            }
+            Change::ForbidGroup(forbidden) => {
+                self.service_groups.remove(forbidden);
+            }
             Change::FreeTarget { id } => {
                 self.targets.remove(id);
             }
             Change::PointRow { row, descriptor } => {
                 let old = self.row(*row);
-                if self.in_use(*row) {
+                let mut services = self.services.values();
+                if services.any(|service| self.is_seen(service.row, *row)) {
                     self.retire(old);
                 }
                 self.rows[*row as usize] = *descriptor;
             }
             Change::PutService { key, service } => {
                 if let Some(old) = self.services.insert(*key, *service) {
-                    self.leave(old.row.first());
+                    self.leave(old.row);
                 }
             }
             Change::RemoveService { key } => {
                 if let Some(old) = self.services.remove(key) {
                     self.retired[0].services.insert(old.id);
-                    self.leave(old.row.first());
+                    self.leave(old.row);
                 }
             }
+            Change::SelectClients { buffer } => self.select(*buffer),
             Change::SetAddress { address, services } => {
                 set(&mut self.addresses, *address, *services)
             }
@@ -129,6 +180,7 @@ impl Tables {
             Change::SetTarget { id, target } => {
                 self.targets.insert(*id, *target);
             }
+            Change::WriteClients { table, .. } => self.next_clients = Some(table.clone()),
             Change::WriteSlots { offset, slots } => {
                 let start = *offset as usize;
                 self.slots[start..start + slots.len()].copy_from_slice(slots);
@@ -143,10 +195,13 @@ impl Tables {
         *rested = std::mem::take(recent);
     }
 
-    /// The ring that a row points to. One that is not in the pool, which only a foreign hand can have
-    /// written, is none.
+    /// The ring that a row points to, or what it says instead. A ring that is not in the pool, which
+    /// only a foreign hand can have written, is none.
     pub(super) fn row(&self, row: u32) -> Descriptor {
         let ring = self.rows.get(row as usize).copied().unwrap_or_default();
+        if ring == Descriptor::DROP || ring == Descriptor::PASS {
+            return ring;
+        }
         let end = u64::from(ring.offset()) + u64::from(ring.length());
         let whole = ring.offset().is_multiple_of(CHUNK as u32);
         if whole && end <= self.slots.len() as u64 {
@@ -156,17 +211,50 @@ impl Tables {
         }
     }
 
-    /// The rows that services name.
-    pub(super) fn rows_in_use(&self) -> BTreeSet<u32> {
-        self.services
-            .values()
-            .map(|service| service.row.first())
-            .collect()
+    /// The group of a ring's targets.
+    pub(super) fn group_of(&self, ring: Descriptor) -> Option<u32> {
+        let slots = self.slots.get(Extent::of(ring).slots())?;
+        let target = |id| self.targets.get(id);
+        let length = ring.length() as usize;
+        slots
+            .iter()
+            .take(length)
+            .find_map(target)
+            .map(|it| it.group)
     }
 
-    /// The rings that packets find.
+    /// The rows that services name, each once.
+    pub(super) fn rows_in_use(&self) -> Vec<Row> {
+        let rows = self.services.values().map(|service| service.row);
+        let by_place: BTreeMap<_, _> = rows
+            .map(|row| ((row.first(), row.classes()), row))
+            .collect();
+        by_place.into_values().collect()
+    }
+
+    /// Where in a row packets look: class numbers with indices in RINGS.
+    pub(super) fn seen_places(&self, row: Row) -> impl Iterator<Item = (u16, u32)> {
+        let told_apart = row.classes() > 1;
+        let all = (!told_apart).then_some(0);
+        let numbers = self.clients_in_use().numbers().iter().copied();
+        let numbers =
+            numbers.filter(move |number| told_apart && u32::from(*number) < row.classes());
+        let place = move |number: u16| (number, row.first().saturating_add(number.into()));
+        all.into_iter().chain(numbers).map(place)
+    }
+
+    /// The rings that packets find, each once.
     pub(super) fn rings_in_use(&self) -> impl Iterator<Item = Descriptor> {
-        self.rows_in_use().into_iter().map(|row| self.row(row))
+        let rows = self.rows_in_use().into_iter();
+        let rings = rows.flat_map(|row| self.rings_of(row));
+        let rings = rings.map(|ring| (ring.offset(), ring));
+        rings.collect::<BTreeMap<_, _>>().into_values()
+    }
+
+    /// The rings that packets find by a row.
+    pub(super) fn rings_of(&self, row: Row) -> impl Iterator<Item = Descriptor> {
+        let rings = self.seen_places(row).map(|(_, place)| self.row(place));
+        rings.filter(|ring| ring.length() > 0)
     }
 
     /// The ids that packets may still be looking at, without a service.
@@ -176,9 +264,9 @@ impl Tables {
     }
 
     /// The rows that packets may still be looking at, without a service.
-    pub(super) fn retired_rows(&self) -> BTreeSet<u32> {
-        let rows = self.retired.iter().flat_map(|retired| &retired.rows);
-        rows.copied().collect()
+    pub(super) fn retired_rows(&self) -> impl Iterator<Item = Row> {
+        let retired = self.retired.iter();
+        retired.flat_map(|retired| retired.rows.iter().copied())
     }
 
     /// The rings that packets may still be looking at, without a row.
@@ -186,6 +274,17 @@ impl Tables {
         self.retired
             .iter()
             .flat_map(|retired| retired.rings.iter().copied())
+    }
+
+    /// The class numbers that packets may still have found, without a client.
+    pub(super) fn retired_classes(&self) -> BTreeSet<u16> {
+        let classes = self.retired.iter().flat_map(|retired| &retired.classes);
+        classes.copied().collect()
+    }
+
+    /// Whether packets may still be looking at the buffer of client prefixes that is not in use.
+    pub(super) fn other_buffer_rests(&self) -> bool {
+        self.retired.iter().any(|retired| retired.clients)
     }
 
     /// Every target id in a slot that a packet may be looking at.
@@ -197,22 +296,51 @@ impl Tables {
             .collect()
     }
 
-    fn in_use(&self, row: u32) -> bool {
-        self.services
-            .values()
-            .any(|service| service.row.first() == row)
+    /// Whether packets find the element `place` of RINGS by a row.
+    fn is_seen(&self, row: Row, place: u32) -> bool {
+        let number = place.checked_sub(row.first());
+        number.is_some_and(|number| match row.classes() {
+            0 | 1 => number == 0,
+            classes => {
+                let number = u16::try_from(number)
+                    .ok()
+                    .filter(|it| u32::from(*it) < classes);
+                number.is_some_and(|it| self.clients_in_use().numbers().contains(&it))
+            }
+        })
     }
 
-    fn leave(&mut self, row: u32) {
-        if !self.in_use(row) {
-            self.retired[0].rows.insert(row);
-            self.retire(self.row(row));
+    fn leave(&mut self, row: Row) {
+        if self.services.values().all(|service| service.row != row) {
+            self.retired[0].rows.push(row);
+            let rings: Vec<_> = self.rings_of(row).collect();
+            rings.into_iter().for_each(|ring| self.retire(ring));
         }
     }
 
+    fn select(&mut self, buffer: u32) {
+        let before = self.clients_in_use().numbers().clone();
+        let rings: BTreeMap<_, _> = self.rings_in_use().map(|it| (it.offset(), it)).collect();
+        self.buffer = buffer;
+        self.clients = self.next_clients.take().unwrap_or_default();
+        let left: Vec<u16> = before
+            .difference(self.clients_in_use().numbers())
+            .copied()
+            .collect();
+        self.retired[0].classes.extend(left);
+        self.retired[0].clients = true;
+        let seen: BTreeSet<_> = self.rings_in_use().map(Descriptor::offset).collect();
+        let gone = rings
+            .into_iter()
+            .filter(|(offset, _)| !seen.contains(offset));
+        let gone: Vec<_> = gone.map(|(_, ring)| ring).collect();
+        gone.into_iter().for_each(|ring| self.retire(ring));
+    }
+
     fn retire(&mut self, ring: Descriptor) {
-        if ring != Descriptor::NO_ANSWER {
-            self.retired[0].rings.push(ring);
+        let rings = &mut self.retired[0].rings;
+        if ring.length() > 0 && rings.last() != Some(&ring) {
+            rings.push(ring);
         }
     }
 }

@@ -1,10 +1,10 @@
 //! From what is known to the image of the tables.
 
-use std::{collections::BTreeMap, net::IpAddr};
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Engine, key};
 use crate::{
-    model::{Admin, Group, Health, Mac, Member, MemberState, Name},
+    model::{Admin, Backend, Group, Health, Mac, Member, MemberState, Name, Service},
     neighbour::Way,
     policy::{Decision, decide},
     probe::Window,
@@ -15,18 +15,22 @@ impl Engine {
     /// The image that follows from what is known now, and the decisions behind it with each
     /// backend's share.
     pub(super) fn compile(&self) -> (Image, BTreeMap<Name, (Decision, Shares)>) {
-        let mut image = Image::default();
+        let mut image = Image {
+            clients: self.clients.clone(),
+            ..Image::default()
+        };
         let mut decisions = BTreeMap::new();
         for service in self.model.services.values() {
-            let group = &self.model.groups[&service.group];
             let spec = ServiceSpec {
                 name: service.name.clone(),
-                group: group.name.clone(),
+                group: service.group.clone(),
+                routes: service.rules.iter().map(|it| it.route.clone()).collect(),
             };
             image.services.insert(service.key(), spec);
-            if decisions.contains_key(&group.name) || image.held.contains(&group.name) {
-                continue;
-            }
+        }
+        let services = self.model.services.values();
+        let groups: BTreeSet<_> = services.flat_map(Service::groups).collect();
+        for group in groups.into_iter().map(|name| &self.model.groups[name]) {
             let states = self.states(group);
             if self.undecided(group, &states) {
                 image.held.insert(group.name.clone());
@@ -123,7 +127,9 @@ impl Engine {
             Some(Way::Refused(_)) => false,
             Some(Way::Open { .. }) => window.is_some_and(|window| !window.decided()),
             // A next hop that does not answer needs no probe to be told from one that is asked.
-            Some(Way::Unresolved) => window.is_some_and(|window| window.health() != Health::Down),
+            Some(Way::Unresolved(_)) => {
+                window.is_some_and(|window| window.health() != Health::Down)
+            }
             None => true,
         }
     }
@@ -158,8 +164,7 @@ impl Engine {
     }
 
     fn way(&self, backend: &Name) -> Option<&Way> {
-        self.ways
-            .get(&IpAddr::V4(self.model.backends[backend].address))
+        self.ways.get(&self.model.backends[backend].destination())
     }
 
     /// Puts a group's targets into the image.
@@ -167,31 +172,44 @@ impl Engine {
         for (index, (member, state)) in group.members.iter().zip(states).enumerate() {
             let takes_new = decision.shares.contains_key(&index);
             let gone = state.health == Health::Down || state.admin == Admin::Disable;
-            // Running flows are better sent the way that was than nowhere.
-            let address = IpAddr::V4(self.model.backends[&member.backend].address);
-            let (next_hop, source, mtu) = match self.open_ways.get(&address) {
-                Some(Way::Open {
-                    next_hop,
-                    source,
-                    mtu,
-                }) => (Some(*next_hop), *source, *mtu),
-                _ => (None, Mac([0; 6]), 0),
-            };
+            let backend = &self.model.backends[&member.backend];
             let target = TargetSpec {
-                next_hop,
-                source,
-                mtu,
                 takes_new,
                 dead: gone && !takes_new,
+                ..self.forwarding(backend)
             };
-            let identity = self.model.backends[&member.backend].identity();
-            image.targets.insert(
-                TargetKey {
-                    group: group.name.clone(),
-                    identity,
-                },
-                target,
-            );
+            let key = TargetKey {
+                group: group.name.clone(),
+                identity: backend.identity(),
+            };
+            image.targets.insert(key, target);
         }
+    }
+
+    /// How packets reach a backend, in a target that is not used yet.
+    fn forwarding(&self, backend: &Backend) -> TargetSpec {
+        let mut spec = TargetSpec {
+            next_hop: None,
+            source: Mac([0; 6]),
+            outer_source: None,
+            mtu: 0,
+            takes_new: false,
+            dead: false,
+        };
+        // Running flows are better sent the way that was than nowhere.
+        if let Some(Way::Open {
+            next_hop,
+            source,
+            outer_source,
+            mtu,
+        }) = self.open_ways.get(&backend.destination())
+        {
+            let header = backend.forward.outer_header(backend.address).unwrap_or(0);
+            spec.next_hop = Some(*next_hop);
+            spec.source = *source;
+            spec.outer_source = *outer_source;
+            spec.mtu = mtu.saturating_sub(header);
+        }
+        spec
     }
 }

@@ -8,7 +8,7 @@ mod view;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    net::IpAddr,
+    sync::Arc,
     time::Duration,
 };
 
@@ -18,7 +18,10 @@ pub use self::{
     view::{GroupView, MemberView, ServiceView, View},
 };
 use crate::{
-    model::{Admin, Group, Health, Identity, Member, Model, Name, Share},
+    class::{Partition, partition},
+    model::{
+        Admin, Backend, Destination, Group, Health, Identity, Member, Model, Name, Service, Share,
+    },
     neighbour::Way,
     probe::{Latency, Sample, Schedule, StreamKey, Window, stream_key, streams},
     table::Image,
@@ -36,7 +39,7 @@ pub enum Event {
     /// Time passed.
     Tick,
     /// The ways to backends changed.
-    Ways(Vec<(IpAddr, Way)>),
+    Ways(Vec<(Destination, Way)>),
 }
 
 /// Something that the daemon must do.
@@ -51,7 +54,7 @@ pub enum Effect {
     /// Tell the operator.
     Tell(Notice),
     /// Keep an eye on the ways to these backends, and no others.
-    Watch(BTreeSet<IpAddr>),
+    Watch(BTreeSet<Destination>),
 }
 
 /// What an operator should read in the log.
@@ -107,15 +110,17 @@ pub enum Notice {
 #[derive(Clone, Debug)]
 pub struct Engine {
     model: Model,
+    /// The classes of clients that follow from the model.
+    clients: Arc<Partition>,
     admin: AdminState,
     /// By stream and group.
     windows: BTreeMap<StreamKey, BTreeMap<Name, Window>>,
     latencies: BTreeMap<StreamKey, Latency>,
     /// Why the last bad probe of a stream was bad.
     failures: BTreeMap<StreamKey, String>,
-    ways: BTreeMap<IpAddr, Way>,
+    ways: BTreeMap<Destination, Way>,
     /// The last open way to each backend that had one.
-    open_ways: BTreeMap<IpAddr, Way>,
+    open_ways: BTreeMap<Destination, Way>,
     courses: BTreeMap<Name, Course>,
     now: Duration,
     image: Option<Image>,
@@ -148,6 +153,7 @@ impl Engine {
         now: Duration,
     ) -> (Self, Vec<Effect>) {
         let mut engine = Self {
+            clients: Arc::new(partition(&model)),
             model,
             admin: saved.admin,
             windows: BTreeMap::new(),
@@ -189,6 +195,7 @@ impl Engine {
             Event::Reload(model) => {
                 let kept = self.saved();
                 self.model = *model;
+                self.clients = Arc::new(partition(&self.model));
                 self.admin.forget_unknown(&self.model);
                 effects = self.begin(&kept.found);
             }
@@ -249,7 +256,8 @@ impl Engine {
         }
         self.failures
             .retain(|key, _| self.latencies.contains_key(key));
-        let used: BTreeSet<_> = self.model.services.values().map(|it| &it.group).collect();
+        let services = self.model.services.values();
+        let used: BTreeSet<_> = services.flat_map(Service::groups).collect();
         self.courses.retain(|group, _| used.contains(group));
         for group in used {
             let since = self.now;
@@ -260,9 +268,8 @@ impl Engine {
             self.courses.entry(group.clone()).or_insert_with(fresh);
         }
         let backends = self.model.backends.values();
-        let addresses = backends.map(|backend| IpAddr::V4(backend.address));
         vec![
-            Effect::Watch(addresses.collect()),
+            Effect::Watch(backends.map(Backend::destination).collect()),
             Effect::Probe(self.streams()),
             Effect::Save,
         ]

@@ -1,13 +1,10 @@
 //! What probes and the network say.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    net::IpAddr,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Effect, Engine, Notice, key};
 use crate::{
-    model::Name,
+    model::{Destination, Name},
     neighbour::Way,
     probe::{Failure, Sample, StreamKey},
 };
@@ -76,10 +73,10 @@ impl Engine {
     }
 
     /// Takes what the network says of the ways to backends.
-    pub(super) fn found(&mut self, ways: Vec<(IpAddr, Way)>, effects: &mut Vec<Effect>) {
+    pub(super) fn found(&mut self, ways: Vec<(Destination, Way)>, effects: &mut Vec<Effect>) {
         let ways: BTreeMap<_, _> = ways.into_iter().collect();
         for backend in self.model.backends.values() {
-            if let Some(way) = ways.get(&IpAddr::V4(backend.address)) {
+            if let Some(way) = ways.get(&backend.destination()) {
                 effects.push(Effect::Tell(Notice::Way {
                     backend: backend.name.clone(),
                     open: matches!(way, Way::Open { .. }),
@@ -87,11 +84,11 @@ impl Engine {
                 }));
             }
         }
-        for (address, way) in ways {
+        for (destination, way) in ways {
             if let Way::Open { .. } = way {
-                self.open_ways.insert(address, way.clone());
+                self.open_ways.insert(destination, way.clone());
             }
-            self.ways.insert(address, way);
+            self.ways.insert(destination, way);
         }
     }
 }

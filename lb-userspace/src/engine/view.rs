@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Engine, Subject, admin::memberships};
 use crate::{
-    model::{Admin, Group, Health, Member, Name, NoSuchService},
-    policy::{Explanation, MemberIndex, decide},
+    model::{Admin, Group, Health, Member, Name, NoSuchService, Route},
+    policy::{Asked, Explanation, MemberIndex, Outcome, decide},
     table::{TargetKey, ring_hash, shares},
 };
 
@@ -94,7 +94,7 @@ impl Engine {
     pub fn view(&self) -> View {
         let services = self.model.services.values().map(|service| ServiceView {
             name: service.name.clone(),
-            address: IpAddr::V4(service.address),
+            address: service.address,
             protocol: service.protocol.to_string(),
             port: service.port,
             group: service.group.clone(),
@@ -118,15 +118,24 @@ impl Engine {
     /// There is no such service.
     pub fn explain(&self, service: &str, client: IpAddr) -> Result<Explanation, NoSuchService> {
         let service = self.model.service(service)?;
-        let group = &self.model.groups[&service.group];
-        let states = self.states(group);
-        let decision = decide(&self.with_overrides(group), &states);
+        let asked = Asked::new(service, client, &self.clients);
+        let explanation = match service.route_for(asked.client) {
+            Route::Drop => Explanation::of_answer(asked, Outcome::Drop),
+            Route::Group(group) => self.explain_group(asked, &self.model.groups[&group]),
+            Route::Pass => Explanation::of_answer(asked, Outcome::Pass),
+        };
+        let mut groups = service.groups().map(|group| &self.model.groups[group]);
+        Ok(Explanation {
+            undecided: groups.any(|group| self.undecided(group, &self.states(group))),
+            ..explanation
+        })
+    }
+
+    fn explain_group(&self, asked: Asked, group: &Group) -> Explanation {
+        let decision = decide(&self.with_overrides(group), &self.states(group));
         let shares = shares(group, &self.model.backends, &decision);
         let ring = self.ring(&group.name, &shares);
-        Ok(Explanation {
-            undecided: self.undecided(group, &states),
-            ..Explanation::new(&service.name, client, group, &decision, &ring)
-        })
+        Explanation::of_group(asked, group, &decision, &ring)
     }
 
     /// How the members that an operator means stand, one line each.
@@ -178,7 +187,7 @@ impl Engine {
             let admin = self.admin.overriding(&group.name, &member.backend);
             MemberView {
                 backend: member.backend.clone(),
-                address: IpAddr::V4(self.model.backends[&member.backend].address),
+                address: self.model.backends[&member.backend].address,
                 admin: state.admin,
                 overridden: weight.is_some() || admin.is_some(),
                 health: state.health,

@@ -1,7 +1,4 @@
-use std::{
-    fmt,
-    net::{IpAddr, Ipv4Addr},
-};
+use std::{fmt, net::IpAddr};
 
 use lb_common::ForwardMode;
 
@@ -10,6 +7,9 @@ use super::Name;
 /// How packets reach a backend.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum Forward {
+    /// In a packet of the same family from the edge to it, maybe through gateways; it unpacks it,
+    /// has the service address and answers directly.
+    Ipip,
     /// By its MAC address; it has the service address on its loopback and answers directly.
     L2Dsr,
 }
@@ -18,6 +18,7 @@ impl Forward {
     /// The spelling in configuration and output.
     pub fn as_str(self) -> &'static str {
         match self {
+            Self::Ipip => "ipip",
             Self::L2Dsr => "l2-dsr",
         }
     }
@@ -25,7 +26,18 @@ impl Forward {
     /// The number that stands for it in the kernel's tables.
     pub fn mode(self) -> ForwardMode {
         match self {
+            Self::Ipip => ForwardMode::IPIP,
             Self::L2Dsr => ForwardMode::L2_DSR,
+        }
+    }
+
+    /// Bytes of the header that it puts before packets to `address`, if it does: an outer header
+    /// has a source, which must be the edge's, and finds its way through gateways.
+    pub fn outer_header(self, address: IpAddr) -> Option<u16> {
+        match (self, address) {
+            (Self::Ipip, IpAddr::V4(_)) => Some(20),
+            (Self::Ipip, IpAddr::V6(_)) => Some(40),
+            (Self::L2Dsr, _) => None,
         }
     }
 }
@@ -36,7 +48,7 @@ pub struct Backend {
     /// What it is called.
     pub name: Name,
     /// Where it is.
-    pub address: Ipv4Addr,
+    pub address: IpAddr,
     /// How packets reach it.
     pub forward: Forward,
 }
@@ -45,11 +57,28 @@ impl Backend {
     /// What makes it the same backend under another name, in another file or on another host.
     pub fn identity(&self) -> Identity {
         Identity {
-            address: IpAddr::V4(self.address),
+            address: self.address,
             forward: self.forward,
             port: None,
         }
     }
+
+    /// Where the network has to take its packets.
+    pub fn destination(&self) -> Destination {
+        Destination {
+            address: self.address,
+            forward: self.forward,
+        }
+    }
+}
+
+/// What the way to a backend depends on: backends that agree in it share the way.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct Destination {
+    /// The backend's address.
+    pub address: IpAddr,
+    /// How packets reach it.
+    pub forward: Forward,
 }
 
 /// What tells backends apart on every host alike: never the name, an id or the order in a file.

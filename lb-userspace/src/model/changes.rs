@@ -42,6 +42,7 @@ pub fn changes(old: &Model, new: &Model) -> Vec<String> {
             out.field("protocol", a.protocol, b.protocol);
             out.field("port", a.port, b.port);
             out.field("group", &a.group, &b.group);
+            out.opaque("rules", &a.rules, &b.rules);
         },
     );
     lines

@@ -3,6 +3,7 @@
 
 mod backend;
 mod changes;
+mod clients;
 mod edge;
 mod group;
 mod health;
@@ -14,14 +15,15 @@ mod share;
 use std::collections::BTreeMap;
 
 pub use self::{
-    backend::{Backend, Forward, Identity, Mac},
+    backend::{Backend, Destination, Forward, Identity, Mac},
     changes::{changes, needs_restart},
+    clients::{Clients, Prefix},
     edge::{Edge, XdpMode},
     group::{AllDown, Group, Member, Priority, Stage, Weight},
     health::{Admin, Health, MemberState},
     name::{InvalidName, Name},
     probe::{HealthRule, HttpProbe, InvalidRule, Method, Probe, ProbeKind, StatusRange},
-    service::{NoSuchService, Service},
+    service::{NoSuchService, Route, Rule, Service},
     share::Share,
 };
 

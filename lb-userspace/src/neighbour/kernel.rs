@@ -1,4 +1,7 @@
-use std::{collections::BTreeMap, net::IpAddr};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
+};
 
 use anyhow::{Context as _, bail};
 use futures_util::{FutureExt as _, StreamExt as _, TryStreamExt as _, pin_mut, stream::BoxStream};
@@ -18,19 +21,20 @@ use tokio::task::JoinSet;
 
 use super::{
     interface::Interface,
-    watcher::Watched,
     way::{Links, Neighbour, Nudge, Route},
 };
 use crate::model::Mac;
 
-/// What makes a way other than it was: addresses, links, neighbours, routes and rules. Backends have
-/// IPv4 addresses.
+/// What makes a way other than it was: addresses, links, neighbours, routes and rules.
 const GROUPS: &[MulticastGroup] = &[
     MulticastGroup::Link,
     MulticastGroup::Neigh,
     MulticastGroup::Ipv4Ifaddr,
     MulticastGroup::Ipv4Route,
     MulticastGroup::Ipv4Rule,
+    MulticastGroup::Ipv6Ifaddr,
+    MulticastGroup::Ipv6Route,
+    MulticastGroup::Ipv6Rule,
 ];
 
 /// The kernel's network configuration in one namespace.
@@ -60,11 +64,11 @@ impl Events {
         })
     }
 
-    /// Waits until something changes that may concern the ways to what is watched. Lost events
+    /// Waits until something changes that may concern the ways over these next hops. Lost events
     /// may.
-    pub(super) async fn next(&mut self, watched: &Watched) -> anyhow::Result<()> {
+    pub(super) async fn next(&mut self, next_hops: &BTreeSet<IpAddr>) -> anyhow::Result<()> {
         while let Some(message) = self.messages.next().await {
-            if concerns(&message, watched) {
+            if concerns(&message, next_hops) {
                 return Ok(());
             }
         }
@@ -183,12 +187,12 @@ impl Kernel {
     }
 }
 
-fn concerns(message: &NetlinkMessage<RouteNetlinkMessage>, watched: &Watched) -> bool {
+fn concerns(message: &NetlinkMessage<RouteNetlinkMessage>, next_hops: &BTreeSet<IpAddr>) -> bool {
     match &message.payload {
         NetlinkPayload::InnerMessage(
             RouteNetlinkMessage::NewNeighbour(neighbour)
             | RouteNetlinkMessage::DelNeighbour(neighbour),
-        ) => neighbour_address(neighbour).is_some_and(|address| watched.contains_key(&address)),
+        ) => neighbour_address(neighbour).is_some_and(|address| next_hops.contains(&address)),
         _ => true,
     }
 }
@@ -242,6 +246,7 @@ fn route(message: &RouteMessage) -> Route {
     }
     let mut out = None;
     let mut gateway = None;
+    let mut source = None;
     let mut mtu = None;
     for attribute in &message.attributes {
         match attribute {
@@ -250,6 +255,8 @@ fn route(message: &RouteMessage) -> Route {
             | RouteAttribute::Via(RouteVia::Inet(v4)) => gateway = Some(IpAddr::V4(*v4)),
             RouteAttribute::Gateway(RouteAddress::Inet6(v6))
             | RouteAttribute::Via(RouteVia::Inet6(v6)) => gateway = Some(IpAddr::V6(*v6)),
+            RouteAttribute::PrefSource(RouteAddress::Inet(v4)) => source = Some(IpAddr::V4(*v4)),
+            RouteAttribute::PrefSource(RouteAddress::Inet6(v6)) => source = Some(IpAddr::V6(*v6)),
             RouteAttribute::Metrics(metrics) => {
                 mtu = metrics.iter().find_map(|metric| match metric {
                     RouteMetric::Mtu(bytes) => Some(*bytes),
@@ -264,6 +271,7 @@ fn route(message: &RouteMessage) -> Route {
         |interface| Route::Out {
             interface,
             gateway,
+            source,
             mtu,
         },
     )
@@ -275,7 +283,7 @@ fn mac(bytes: &[u8]) -> Option<Mac> {
 
 #[cfg(test)]
 mod tests {
-    use std::net::Ipv4Addr;
+    use std::net::{Ipv4Addr, Ipv6Addr};
 
     use rtnetlink::packet_core::NetlinkHeader;
 
@@ -283,15 +291,16 @@ mod tests {
 
     const BACKEND: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 9));
     const OTHER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 8));
+    const GATEWAY: IpAddr = IpAddr::V6(Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1));
 
     fn concerned(payload: NetlinkPayload<RouteNetlinkMessage>) -> bool {
         let message = NetlinkMessage::new(NetlinkHeader::default(), payload);
-        concerns(&message, &[(BACKEND, 1)].into())
+        concerns(&message, &[BACKEND, GATEWAY].into())
     }
 
     #[test]
     fn other_hosts_neighbour_entries_wake_nobody() {
-        for address in [BACKEND, OTHER] {
+        for address in [BACKEND, OTHER, GATEWAY] {
             let mut entry = NeighbourMessage::default();
             let destination = NeighbourAttribute::Destination(address.into());
             entry.attributes.push(destination);
@@ -300,7 +309,7 @@ mod tests {
                 RouteNetlinkMessage::DelNeighbour(entry.clone()),
             ] {
                 let payload = NetlinkPayload::InnerMessage(message);
-                assert_eq!(concerned(payload), address == BACKEND, "{address}");
+                assert_eq!(concerned(payload), address != OTHER, "{address}");
             }
         }
     }

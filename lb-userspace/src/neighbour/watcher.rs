@@ -18,6 +18,7 @@ use super::{
     kernel::{Events, Kernel},
     way::{Facts, Neighbour, nudge},
 };
+use crate::model::Destination;
 
 /// How often everything is looked at without an event, and what is unknown or doubtful asked for
 /// again.
@@ -27,28 +28,28 @@ const SETTLE: Duration = Duration::from_millis(20);
 /// How long the kernel may take to answer, and how long to wait before it is tried again.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The watched addresses, each with the number of the call that added it.
-pub(super) type Watched = BTreeMap<IpAddr, u64>;
+/// What is watched, each with the number of the call that added it.
+type Watched = BTreeMap<Destination, u64>;
 
 /// Watches the ways to backends. Dropping it ends that.
 #[derive(Debug)]
 pub struct Neighbours {
     watched: watch::Sender<Watched>,
-    /// How often the addresses were set.
+    /// How often the destinations were set.
     calls: u64,
     task: JoinHandle<()>,
 }
 
 impl Neighbours {
     /// Begins to watch, in the present network namespace, from an edge with this interface. The
-    /// way to an address is sent once when it is first known, and then whenever it changes.
+    /// way to a destination is sent once when it is first known, and then whenever it changes.
     ///
     /// # Errors
     /// When there is no such interface, with the names of those that exist; when it is no Ethernet
     /// interface; when the kernel can not be asked.
     pub async fn start(
         interface: &str,
-        changes: mpsc::Sender<(IpAddr, Way)>,
+        changes: mpsc::Sender<(Destination, Way)>,
     ) -> anyhow::Result<Self> {
         let (kernel, events) = (Kernel::open()?, Events::subscribe()?);
         Interface::look_up(&kernel, interface).await?;
@@ -58,6 +59,7 @@ impl Neighbours {
             watched,
             changes,
             known: BTreeMap::new(),
+            next_hops: BTreeSet::new(),
         };
         Ok(Self {
             watched: sender,
@@ -66,14 +68,14 @@ impl Neighbours {
         })
     }
 
-    /// Sets the addresses to watch. What was sent of those that were watched until now is not
+    /// Sets the destinations to watch. What was sent of those that were watched until now is not
     /// repeated; the way to a new one is sent, also if it was watched before the last call.
-    pub fn watch(&mut self, addresses: BTreeSet<IpAddr>) {
+    pub fn watch(&mut self, destinations: BTreeSet<Destination>) {
         self.calls += 1;
         self.watched.send_modify(|watched| {
-            watched.retain(|address, _| addresses.contains(address));
-            for address in addresses {
-                watched.entry(address).or_insert(self.calls);
+            watched.retain(|to, _| destinations.contains(to));
+            for to in destinations {
+                watched.entry(to).or_insert(self.calls);
             }
         });
     }
@@ -88,10 +90,24 @@ impl Drop for Neighbours {
 struct Watcher {
     interface: String,
     watched: watch::Receiver<Watched>,
-    changes: mpsc::Sender<(IpAddr, Way)>,
-    /// What was sent last of every watched address, and since which call it is watched.
-    known: BTreeMap<IpAddr, (u64, Way)>,
+    changes: mpsc::Sender<(Destination, Way)>,
+    /// What was sent last of everything that is watched.
+    known: BTreeMap<Destination, Known>,
+    /// Whose neighbour entries the ways depended on at the last look.
+    next_hops: BTreeSet<IpAddr>,
 }
+
+/// A way that was sent.
+struct Known {
+    /// The call since which it is watched.
+    since: u64,
+    /// Whom it hands packets to.
+    next_hop: Option<IpAddr>,
+    way: Way,
+}
+
+/// A way that is other than what was sent.
+type Changes = Vec<(Destination, Known)>;
 
 /// Nobody is interested any more.
 struct Unwatched;
@@ -117,13 +133,12 @@ impl Watcher {
         let mut refresh = time::interval(REFRESH);
         refresh.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            let watched = self.watched.borrow_and_update().clone();
             let in_turn = tokio::select! {
                 changed = self.watched.changed() => match changed {
                     Ok(()) => false,
                     Err(_) => return Ok(()),
                 },
-                event = events.next(&watched) => {
+                event = events.next(&self.next_hops) => {
                     event?;
                     time::sleep(SETTLE).await;
                     events.skip_waiting();
@@ -133,7 +148,7 @@ impl Watcher {
             };
             let watched = self.watched.borrow_and_update().clone();
             self.known
-                .retain(|address, (since, _)| watched.get(address) == Some(since));
+                .retain(|to, known| watched.get(to) == Some(&known.since));
             let changes = time::timeout(PATIENCE, self.look(kernel, &watched, in_turn))
                 .await
                 .context("the kernel does not answer")??;
@@ -148,52 +163,76 @@ impl Watcher {
     /// It nudges the kernel at once about what is missing or doubtful, but about what has failed
     /// only when that is new, and in turn: a dead backend is not asked for without a pause.
     async fn look(
-        &self,
+        &mut self,
         kernel: &Kernel,
         watched: &Watched,
         in_turn: bool,
-    ) -> anyhow::Result<Vec<(IpAddr, u64, Way)>> {
+    ) -> anyhow::Result<Changes> {
         let links = kernel.links(&self.interface).await?;
         let neighbours = match links.edge {
             Some(edge) => kernel.neighbours(edge.index).await?,
             None => BTreeMap::new(),
         };
-        let mut changes = Vec::new();
-        for (&address, &since) in watched {
-            let before = self.known.get(&address).map(|(_, way)| way);
-            let neighbour = neighbours.get(&address).copied();
+        let mut changes = Changes::new();
+        let (mut next_hops, mut wanted) = (BTreeSet::new(), BTreeSet::new());
+        for (&to, &since) in watched {
+            let route = kernel.route(to.address).await?;
+            let next_hop = route.next_hop(to.address);
+            let neighbour = next_hop.and_then(|it| neighbours.get(&it).copied());
+            let before = self.known.get(&to);
             let way = Facts {
-                address,
+                to,
                 interface: &self.interface,
                 links: &links,
-                route: &kernel.route(address).await?,
+                route: &route,
                 neighbour,
-                known: before.and_then(Way::next_hop),
+                known: before
+                    .filter(|known| known.next_hop == next_hop)
+                    .and_then(|known| known.way.next_hop()),
             }
             .way();
-            let changed = before != Some(&way);
-            if let (Some(edge), Some(nudge)) = (links.edge, nudge(neighbour))
-                && !matches!(way, Way::Refused(_))
-                && (changed || in_turn || !failed(neighbour))
-                && let Err(error) = kernel.nudge(edge.index, address, nudge).await
-            {
-                // The entry may have changed meanwhile; that is an event of its own.
-                tracing::debug!(%address, "not asked for: {error}");
+            let changed = before.is_none_or(|known| known.way != way);
+            next_hops.extend(next_hop);
+            if !matches!(way, Way::Refused(_)) && (changed || in_turn || !failed(neighbour)) {
+                wanted.extend(next_hop);
             }
             if changed {
-                changes.push((address, since, way));
+                let known = Known {
+                    since,
+                    next_hop,
+                    way,
+                };
+                changes.push((to, known));
+            } else if let Some(known) = self.known.get_mut(&to) {
+                known.next_hop = next_hop;
+            }
+        }
+        self.next_hops = next_hops;
+        if let Some(edge) = links.edge {
+            for next_hop in wanted {
+                ask(kernel, edge, next_hop, neighbours.get(&next_hop).copied()).await;
             }
         }
         Ok(changes)
     }
 
-    async fn tell(&mut self, changes: Vec<(IpAddr, u64, Way)>) -> Result<(), Unwatched> {
-        for (address, since, way) in changes {
-            let sent = self.changes.send((address, way.clone())).await;
+    async fn tell(&mut self, changes: Changes) -> Result<(), Unwatched> {
+        for (to, known) in changes {
+            let sent = self.changes.send((to, known.way.clone())).await;
             sent.map_err(|_gone| Unwatched)?;
-            self.known.insert(address, (since, way));
+            self.known.insert(to, known);
         }
         Ok(())
+    }
+}
+
+/// Nudges the kernel about a neighbour that it does not know for sure.
+async fn ask(kernel: &Kernel, edge: Interface, address: IpAddr, neighbour: Option<Neighbour>) {
+    if let Some(nudge) = nudge(neighbour)
+        && let Err(error) = kernel.nudge(edge.index, address, nudge).await
+    {
+        // The entry may have changed meanwhile; that is an event of its own.
+        tracing::debug!(%address, "not asked for: {error}");
     }
 }
 
@@ -227,13 +266,14 @@ mod tests {
         let burst = stream::iter(vec![change; BURST as usize - 1]).chain(last);
         let events = Events::of(burst.chain(stream::pending()).boxed());
 
-        let (_addresses, watched) = watch::channel(Watched::new());
+        let (_destinations, watched) = watch::channel(Watched::new());
         let (changes, _ways) = mpsc::channel(1);
         let watcher = Watcher {
             interface: "lo".to_owned(),
             watched,
             changes,
             known: BTreeMap::new(),
+            next_hops: BTreeSet::new(),
         };
         // A look at each of them alone takes at least `SETTLE`.
         let together = time::timeout(SETTLE * BURST / 2, taken);

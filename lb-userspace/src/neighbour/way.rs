@@ -3,24 +3,27 @@ use std::{collections::BTreeMap, fmt, net::IpAddr};
 use rtnetlink::packet_route::neighbour::NeighbourState;
 
 use super::interface::Interface;
-use crate::model::Mac;
+use crate::model::{Destination, Mac};
 
 /// How packets reach a backend.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Way {
     /// By frames from `source` to `next_hop`.
     Open {
-        /// MAC address of the backend.
+        /// MAC address of the backend, or of the gateway before it.
         next_hop: Mac,
         /// MAC address of the edge's interface.
         source: Mac,
-        /// Largest IP packet that fits, in bytes.
+        /// Source of the outer header, where there is one: an address of the edge.
+        outer_source: Option<IpAddr>,
+        /// Largest IP packet that fits, in bytes, the outer header included.
         mtu: u16,
     },
     /// Not at all as the network is set up, and why.
     Refused(String),
-    /// Its MAC address is not known; the kernel is asking for it.
-    Unresolved,
+    /// The MAC address of this next hop, the backend or the gateway before it, is not known; the
+    /// kernel is asking for it.
+    Unresolved(IpAddr),
 }
 
 impl Way {
@@ -28,7 +31,7 @@ impl Way {
     pub(super) fn next_hop(&self) -> Option<Mac> {
         match self {
             Self::Open { next_hop, .. } => Some(*next_hop),
-            Self::Refused(_) | Self::Unresolved => None,
+            Self::Refused(_) | Self::Unresolved(_) => None,
         }
     }
 }
@@ -38,7 +41,16 @@ impl fmt::Display for Way {
         match self {
             Self::Open { next_hop, mtu, .. } => write!(f, "by {next_hop}, MTU {mtu}"),
             Self::Refused(why) => f.write_str(why),
-            Self::Unresolved => f.write_str("its MAC address is not known (no answer to ARP yet)"),
+            Self::Unresolved(address) => {
+                let asked = match address {
+                    IpAddr::V4(_) => "ARP",
+                    IpAddr::V6(_) => "neighbour discovery",
+                };
+                write!(
+                    f,
+                    "the MAC address of {address} is not known (no answer to {asked} yet)"
+                )
+            }
         }
     }
 }
@@ -65,8 +77,20 @@ pub(super) enum Route {
     Out {
         interface: u32,
         gateway: Option<IpAddr>,
+        /// The address of this host that such packets come from.
+        source: Option<IpAddr>,
         mtu: Option<u32>,
     },
+}
+
+impl Route {
+    /// Whom a packet to `address` is handed to, if it leaves.
+    pub(super) fn next_hop(&self, address: IpAddr) -> Option<IpAddr> {
+        match self {
+            Self::Out { gateway, .. } => Some(gateway.unwrap_or(address)),
+            Self::Local | Self::Missing(_) | Self::NotOneHost => None,
+        }
+    }
 }
 
 /// An entry of the kernel's neighbour table.
@@ -80,13 +104,14 @@ pub(super) struct Neighbour {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Facts<'a> {
     /// The backend.
-    pub address: IpAddr,
+    pub to: Destination,
     /// What the edge's interface is called.
     pub interface: &'a str,
     pub links: &'a Links,
     pub route: &'a Route,
+    /// What is known of the route's next hop.
     pub neighbour: Option<Neighbour>,
-    /// The MAC address that was in use until now.
+    /// The MAC address of that next hop that was in use until now.
     pub known: Option<Mac>,
 }
 
@@ -96,46 +121,49 @@ impl Facts<'_> {
     }
 
     fn reach(&self) -> Result<Way, String> {
-        let Self {
-            address,
-            interface: name,
-            links,
-            ..
-        } = *self;
-        let Some(edge) = links.edge else {
+        let Destination { address, forward } = self.to;
+        let name = self.interface;
+        let Some(edge) = self.links.edge else {
             return Err(format!("there is no Ethernet interface {name}"));
         };
-        let (out, gateway, mtu) = match self.route {
+        let (out, gateway, source, mtu) = match self.route {
             Route::Local => return Err(format!("{address} is an address of this edge itself")),
             Route::Missing(why) => return Err(format!("no route to {address}: {why}")),
             Route::NotOneHost => return Err(format!("{address} is not the address of one host")),
             Route::Out {
                 interface,
                 gateway,
+                source,
                 mtu,
-            } => (interface, gateway, mtu),
+            } => (interface, *gateway, *source, mtu),
         };
         if *out != edge.index {
-            let other = links.names.get(out).map_or("another", String::as_str);
+            let other = self.links.names.get(out).map_or("another", String::as_str);
             return Err(format!(
                 "the route to {address} leaves by {other}, not by {name}"
             ));
         }
-        if let Some(gateway) = gateway {
-            return Err(format!(
-                "{address} is behind the gateway {gateway}; l2-dsr needs it on the same link"
-            ));
-        }
-        let smallest = mtu.map_or(edge.mtu, |mtu| {
-            edge.mtu.min(u16::try_from(mtu).unwrap_or(u16::MAX))
-        });
-        Ok(self
-            .next_hop()
-            .map_or(Way::Unresolved, |next_hop| Way::Open {
-                next_hop,
-                source: edge.mac,
-                mtu: smallest,
-            }))
+        let outer_source = match (forward.outer_header(address), gateway) {
+            (Some(_), _) => Some(outer_source(address, source, name)?),
+            (None, None) => None,
+            (None, Some(gateway)) => {
+                return Err(format!(
+                    "{address} is behind the gateway {gateway}; {} needs it on the same link",
+                    forward.as_str()
+                ));
+            }
+        };
+        let Some(next_hop) = self.next_hop() else {
+            return Ok(Way::Unresolved(gateway.unwrap_or(address)));
+        };
+        Ok(Way::Open {
+            next_hop,
+            source: edge.mac,
+            outer_source,
+            mtu: mtu.map_or(edge.mtu, |mtu| {
+                edge.mtu.min(u16::try_from(mtu).unwrap_or(u16::MAX))
+            }),
+        })
     }
 
     /// An entry that is gone, or is being resolved, says nothing against the address that was in
@@ -151,6 +179,22 @@ impl Facts<'_> {
             },
         }
     }
+}
+
+/// The kernel's choice for packets to `address`, if others could answer to it.
+fn outer_source(
+    address: IpAddr,
+    source: Option<IpAddr>,
+    interface: &str,
+) -> Result<IpAddr, String> {
+    let seen_beyond_the_link = |source: &IpAddr| match source {
+        IpAddr::V4(v4) => !v4.is_loopback() && !v4.is_link_local() && !v4.is_unspecified(),
+        IpAddr::V6(v6) => !v6.is_loopback() && !v6.is_unicast_link_local() && !v6.is_unspecified(),
+    };
+    source.filter(seen_beyond_the_link).ok_or_else(|| {
+        let family = if address.is_ipv4() { "IPv4" } else { "IPv6" };
+        format!("this edge has no {family} address to send to {address} from; give {interface} one")
+    })
 }
 
 /// What the kernel can be asked to do about a neighbour.

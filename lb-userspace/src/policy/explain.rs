@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Decision, MemberIndex, StageTrace};
 use crate::{
-    model::{Group, Name},
+    class::Partition,
+    model::{Group, Member, Name, Service},
     table::{Ring, ring_hash},
 };
 
@@ -22,12 +23,15 @@ pub struct Explanation {
     pub service: Name,
     /// The client that was asked for.
     pub client: IpAddr,
-    /// The client's class; 0 is every client.
-    pub class: u32,
+    /// The client's class; 0 is that of all whom no rule matches.
+    pub class: usize,
+    /// The rule that the client gets this by; none: no rule matches.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<MatchedRule>,
     /// What becomes of a new flow.
     pub outcome: Outcome,
-    /// The group waits for its first probe results, so this is not in force: until then its services
-    /// stay as they are.
+    /// A group of the service waits for its first probe results, so this is not in force: until then
+    /// the service stays as it is.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub undecided: bool,
     /// No member is healthy, and the all-down rule is in use.
@@ -42,14 +46,46 @@ pub struct Explanation {
     pub ring: RingSummary,
 }
 
+/// The rule of a service that holds for a client.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct MatchedRule {
+    /// Its place among the service's rules, from 0.
+    pub rule: usize,
+    /// The longest prefix that the client is in.
+    pub prefix: String,
+    /// The group that serves its clients, if it names one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<Name>,
+    /// The answer that it gives instead: `drop` or `pass`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<String>,
+}
+
+impl MatchedRule {
+    /// The rule of `service` that holds for a client.
+    pub fn of(service: &Service, client: IpAddr) -> Option<Self> {
+        let (rule, prefix) = service.rule_for(client)?;
+        let route = &service.rules[rule].route;
+        let group = route.group().cloned();
+        Some(Self {
+            rule,
+            prefix: prefix.to_string(),
+            answer: group.is_none().then(|| route.to_string()),
+            group,
+        })
+    }
+}
+
 /// What becomes of a new flow.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
-    /// No member may get it, and it is dropped.
+    /// It is dropped: by a rule, or because no member may get it.
     Drop,
     /// It goes to a backend.
     Forward,
+    /// A rule leaves it to the host.
+    Pass,
 }
 
 /// What one stage did.
@@ -86,21 +122,66 @@ pub struct RingSummary {
     pub hash: String,
 }
 
+/// A client of a service, and what the service's rules make of it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Asked {
+    /// The service.
+    pub service: Name,
+    /// The client.
+    pub client: IpAddr,
+    /// Its class.
+    pub class: usize,
+    /// The rule that holds for it, if one does.
+    pub rule: Option<MatchedRule>,
+}
+
+impl Asked {
+    /// A client of `service`; `clients` are the classes of its configuration.
+    pub fn new(service: &Service, client: IpAddr, clients: &Partition) -> Self {
+        let client = client.to_canonical();
+        Self {
+            service: service.name.clone(),
+            client,
+            class: clients.class_of(client),
+            rule: MatchedRule::of(service, client),
+        }
+    }
+}
+
 impl Explanation {
-    /// Explains the `decision` for `group`, which made `ring`, to a `client` of `service`.
-    pub fn new(
-        service: &Name,
-        client: IpAddr,
-        group: &Group,
-        decision: &Decision,
-        ring: &Ring,
-    ) -> Self {
-        let name = |member: &MemberIndex| group.members[*member].backend.clone();
+    /// Explains the answer that a rule gives: no group is asked.
+    pub fn of_answer(asked: Asked, outcome: Outcome) -> Self {
+        let nobody = Decision::default();
+        Self {
+            outcome,
+            ..Self::new(asked, &[], &nobody, &Ring::default())
+        }
+    }
+
+    /// Explains the `decision` for `group`, which made `ring`.
+    pub fn of_group(asked: Asked, group: &Group, decision: &Decision, ring: &Ring) -> Self {
+        let mut explanation = Self::new(asked, &group.members, decision, ring);
+        let stages = decision.trace.iter();
+        explanation.stages = stages
+            .map(|stage| StageSummary::new(group, stage))
+            .collect();
+        explanation
+    }
+
+    fn new(asked: Asked, members: &[Member], decision: &Decision, ring: &Ring) -> Self {
+        let Asked {
+            service,
+            client,
+            class,
+            rule,
+        } = asked;
+        let name = |member: &MemberIndex| members[*member].backend.clone();
         let shares = || decision.shares.iter();
         Self {
-            service: service.clone(),
+            service,
             client,
-            class: 0,
+            class,
+            rule,
             outcome: if decision.shares.is_empty() {
                 Outcome::Drop
             } else {
@@ -114,11 +195,7 @@ impl Explanation {
             fractions: shares()
                 .map(|(member, share)| (name(member), share.to_string()))
                 .collect(),
-            stages: decision
-                .trace
-                .iter()
-                .map(|stage| StageSummary::new(group, stage))
-                .collect(),
+            stages: Vec::new(),
             ring: RingSummary {
                 length: ring.slots.len(),
                 hash: format!("{:016x}", ring_hash(ring)),

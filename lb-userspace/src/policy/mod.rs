@@ -15,7 +15,9 @@ mod weight;
 
 use std::collections::BTreeMap;
 
-pub use self::explain::{Explanation, Outcome, RemovedMember, RingSummary, StageSummary};
+pub use self::explain::{
+    Asked, Explanation, MatchedRule, Outcome, RemovedMember, RingSummary, StageSummary,
+};
 use crate::model::{Group, Member, MemberState, Share, Stage};
 
 /// Index into [`Group::members`].

@@ -65,7 +65,7 @@ impl Schedule {
 /// The stream that probes `backend` as `probe` says.
 pub fn stream_key(backend: &Backend, probe: &Probe) -> StreamKey {
     StreamKey {
-        address: backend.address.into(),
+        address: backend.address,
         port: probe.port,
         kind: probe.kind.clone(),
     }

@@ -1,21 +1,30 @@
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
+    sync::Arc,
+};
 
 use lb_common::ServiceKey;
 use sha2::{Digest, Sha256};
 
-use crate::model::{Identity, Mac, Name};
+use crate::{
+    class::Partition,
+    model::{Identity, Mac, Name, Route},
+};
 
 /// What the kernel's maps should say, without the ids and places that they happen to use there:
 /// images of equal inputs are equal on every host and after every restart.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Image {
-    /// The services to be published. One whose group is held stays as the maps have it, be it not
-    /// at all, or with another group.
+    /// The services to be published. One of whose groups one is held stays as the maps have it, be it
+    /// not at all, or with other groups.
     pub services: BTreeMap<ServiceKey, ServiceSpec>,
     /// The ring of each group that a published service uses.
     pub rings: BTreeMap<Name, Ring>,
     /// The memberships of those groups.
     pub targets: BTreeMap<TargetKey, TargetSpec>,
+    /// The classes of clients by the rules of all services.
+    pub clients: Arc<Partition>,
     /// Groups without a decision yet: whatever the maps say of them and of their services stands.
     pub held: BTreeSet<Name>,
 }
@@ -25,8 +34,24 @@ pub struct Image {
 pub struct ServiceSpec {
     /// What it is called.
     pub name: Name,
-    /// The group that serves it.
+    /// The group that serves it where no rule matches.
     pub group: Name,
+    /// What its rules give to the clients that they match; [`Image::clients`] says to which. None: it
+    /// has no rules.
+    pub routes: BTreeSet<Route>,
+}
+
+impl ServiceSpec {
+    /// Every group that serves some of its clients; its own first, and maybe once more.
+    pub fn groups(&self) -> impl Iterator<Item = &Name> {
+        let of_rules = self.routes.iter().filter_map(Route::group);
+        std::iter::once(&self.group).chain(of_rules)
+    }
+
+    /// Whether clients are told apart.
+    pub fn has_rules(&self) -> bool {
+        !self.routes.is_empty()
+    }
 }
 
 /// Names a target: one membership of a backend in a group.
@@ -59,7 +84,10 @@ pub struct TargetSpec {
     pub next_hop: Option<Mac>,
     /// MAC address of the interface that packets leave by.
     pub source: Mac,
-    /// Largest IP packet that the way out takes.
+    /// Source of the outer header, for a mode that makes one.
+    pub outer_source: Option<IpAddr>,
+    /// Largest IP packet that the way out takes, as it comes from the client: without the outer
+    /// header.
     pub mtu: u16,
     /// It stands in the group's ring.
     pub takes_new: bool,

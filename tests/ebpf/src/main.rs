@@ -1,5 +1,5 @@
-//! The XDP programs of the bench. On the host it is an empty `main`, so that the whole workspace
-//! builds there.
+//! The XDP programs of bench and lab. On the host it is an empty `main`, so that the whole
+//! workspace builds there.
 #![cfg_attr(target_arch = "bpf", no_std, no_main)]
 
 #[cfg(target_arch = "bpf")]

@@ -1,27 +1,33 @@
-//! The lab's web server as a process of its own: `lab-server NAME PORT`.
+//! The lab's servers as processes of their own: `lab-server http|udp NAME PORT`.
 
 use std::{env, process::ExitCode};
 
-use lb_tests::lab::WebServer;
+use lb_tests::lab::{UdpServer, WebServer};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
-    let [name, port] = &arguments[..] else {
-        eprintln!("usage: lab-server NAME PORT");
-        return ExitCode::from(2);
+    let [kind, name, port] = &arguments[..] else {
+        return usage();
     };
     let Ok(port) = port.parse() else {
         eprintln!("{port} is no port");
         return ExitCode::from(2);
     };
-    match WebServer::listen(name, port) {
-        Ok(server) => {
-            server.serve();
-            ExitCode::SUCCESS
-        }
+    let served = match &**kind {
+        "http" => WebServer::listen(name, port).map(WebServer::serve),
+        "udp" => UdpServer::listen(name, port).map(UdpServer::serve),
+        _ => return usage(),
+    };
+    match served {
+        Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("port {port} is not to be had: {error}");
             ExitCode::FAILURE
         }
     }
+}
+
+fn usage() -> ExitCode {
+    eprintln!("usage: lab-server http|udp NAME PORT");
+    ExitCode::from(2)
 }

@@ -1,9 +1,10 @@
-//! Clients with connections of their own making: the source port is chosen, nothing is retried.
+//! Clients with connections and datagrams of their own making: the source port is chosen, nothing
+//! is retried.
 
 use std::{
     collections::BTreeMap,
     io::{self, BufRead as _, BufReader, Read as _, Write as _},
-    net::{Ipv4Addr, SocketAddrV4, TcpStream},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket},
     os::fd::AsRawFd as _,
     sync::{
         Mutex, PoisonError,
@@ -15,7 +16,8 @@ use std::{
 
 use nix::sys::{
     socket::{
-        AddressFamily, SockFlag, SockType, SockaddrIn, bind, connect, setsockopt, socket, sockopt,
+        AddressFamily, SockFlag, SockType, SockaddrStorage, bind, connect, setsockopt, socket,
+        sockopt,
     },
     time::{TimeVal, TimeValLike as _},
 };
@@ -55,7 +57,35 @@ impl Tally {
 ///
 /// # Panics
 /// When there are more connections than ports.
-pub fn connect_many(client: &Namespace, target: SocketAddrV4, count: u16) -> Tally {
+pub fn connect_many(client: &Namespace, target: impl Into<SocketAddr>, count: u16) -> Tally {
+    let target = target.into();
+    count_answers(client, count, || {
+        match Connection::open(target, None)?.ask("/")? {
+            Answer {
+                status: 200,
+                backend,
+                ..
+            } => Ok(backend),
+            answer => Err(io::Error::other(format!("{answer:?}"))),
+        }
+    })
+}
+
+/// Sends a datagram to `target` from each of `count` source ports.
+///
+/// # Panics
+/// When there are more than there are ports.
+pub fn ask_many(client: &Namespace, target: impl Into<SocketAddr>, count: u16) -> Tally {
+    let target = target.into();
+    count_answers(client, count, || UdpFlow::open(target, None)?.ask())
+}
+
+/// Asks `count` times, some at a time; an answer is the name of a backend.
+fn count_answers(
+    client: &Namespace,
+    count: u16,
+    ask: impl Fn() -> io::Result<String> + Sync,
+) -> Tally {
     const THREADS: usize = 16;
     assert!(count <= OWN_PORTS, "at most {OWN_PORTS} source ports");
     let left = AtomicU16::new(count);
@@ -63,17 +93,10 @@ pub fn connect_many(client: &Namespace, target: SocketAddrV4, count: u16) -> Tal
     let take = || left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1));
     let work = || {
         while take().is_ok() {
-            let result = Connection::open(target, None).and_then(|c| c.ask("/"));
+            let result = ask();
             let mut tally = tally.lock().unwrap_or_else(PoisonError::into_inner);
             match result {
-                Ok(Answer {
-                    status: 200,
-                    backend,
-                    ..
-                }) => {
-                    *tally.answers.entry(backend).or_default() += 1;
-                }
-                Ok(answer) => tally.errors.push(format!("{answer:?}")),
+                Ok(backend) => *tally.answers.entry(backend).or_default() += 1,
                 Err(error) => tally.errors.push(error.to_string()),
             }
         }
@@ -89,7 +112,8 @@ pub fn connect_many(client: &Namespace, target: SocketAddrV4, count: u16) -> Tal
 }
 
 /// Asks for `path` on a new connection from `client` to `target`.
-pub fn fetch(client: &Namespace, target: SocketAddrV4, path: &str) -> io::Result<Answer> {
+pub fn fetch(client: &Namespace, target: impl Into<SocketAddr>, path: &str) -> io::Result<Answer> {
+    let target = target.into();
     client.enter(|| Connection::open(target, None)?.ask(path))
 }
 
@@ -104,20 +128,20 @@ pub struct Connection {
 impl Connection {
     /// Connects from `port`, or else from a port that was not used for long, in the present
     /// namespace. A connection, and everything read from it, must come within five seconds.
-    pub fn open(target: SocketAddrV4, port: Option<u16>) -> io::Result<Self> {
-        let fd = socket(
-            AddressFamily::Inet,
-            SockType::Stream,
-            SockFlag::SOCK_CLOEXEC,
-            None,
-        )?;
+    pub fn open(target: impl Into<SocketAddr>, port: Option<u16>) -> io::Result<Self> {
+        let target = target.into();
+        let family = match target {
+            SocketAddr::V4(_) => AddressFamily::Inet,
+            SocketAddr::V6(_) => AddressFamily::Inet6,
+        };
+        let fd = socket(family, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
         let patience = TimeVal::seconds(5);
         setsockopt(&fd, sockopt::SendTimeout, &patience)?;
         setsockopt(&fd, sockopt::ReceiveTimeout, &patience)?;
         setsockopt(&fd, sockopt::ReuseAddr, &true)?;
-        let source = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, port.unwrap_or_else(own_port));
-        bind(fd.as_raw_fd(), &SockaddrIn::from(source))?;
-        connect(fd.as_raw_fd(), &SockaddrIn::from(target)).map_err(|error| match error {
+        let source = SockaddrStorage::from(source(target, port));
+        bind(fd.as_raw_fd(), &source)?;
+        connect(fd.as_raw_fd(), &SockaddrStorage::from(target)).map_err(|error| match error {
             nix::Error::EINPROGRESS => io::ErrorKind::TimedOut.into(),
             other => io::Error::from(other),
         })?;
@@ -219,6 +243,50 @@ impl Connection {
     }
 }
 
+/// Datagrams from one source port to a [`UdpServer`](super::UdpServer). Only what comes from the
+/// very address that was asked counts as an answer.
+#[derive(Debug)]
+pub struct UdpFlow {
+    socket: UdpSocket,
+    sent: u64,
+}
+
+impl UdpFlow {
+    /// Begins at `port`, or else at a port that was not used for long, in the present namespace.
+    pub fn open(target: impl Into<SocketAddr>, port: Option<u16>) -> io::Result<Self> {
+        let target = target.into();
+        let socket = UdpSocket::bind(source(target, port))?;
+        socket.connect(target)?;
+        let flow = Self { socket, sent: 0 };
+        flow.patience(Duration::from_secs(5))?;
+        Ok(flow)
+    }
+
+    /// Sets how long it waits for an answer.
+    pub fn patience(&self, patience: Duration) -> io::Result<()> {
+        self.socket.set_read_timeout(Some(patience))
+    }
+
+    /// Sends a datagram and returns who answered it. An answer to an earlier one, which came too
+    /// late, is left out.
+    pub fn ask(&mut self) -> io::Result<String> {
+        self.sent += 1;
+        let number = self.sent.to_string();
+        self.socket.send(number.as_bytes())?;
+        let mut buffer = [0; 2048];
+        for _ in 0..self.sent {
+            let length = self.socket.recv(&mut buffer)?;
+            let text = String::from_utf8_lossy(&buffer[..length]);
+            match text.rsplit_once(' ') {
+                Some((backend, echo)) if echo == number => return Ok(backend.to_owned()),
+                Some(_) => {}
+                None => return Err(io::ErrorKind::InvalidData.into()),
+            }
+        }
+        Err(io::ErrorKind::TimedOut.into())
+    }
+}
+
 /// Ports below those that the kernel gives to others on its own.
 const OWN_PORTS: u16 = 30_000;
 
@@ -228,6 +296,15 @@ fn own_port() -> u16 {
     let next = |n| Some((n + 1) % OWN_PORTS);
     let taken = NEXT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
     2_000 + taken.unwrap_or_default()
+}
+
+/// Where a flow to `target` begins: any address, and `port` or else the next of our own.
+fn source(target: SocketAddr, port: Option<u16>) -> SocketAddr {
+    let any: IpAddr = match target {
+        SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    SocketAddr::new(any, port.unwrap_or_else(own_port))
 }
 
 /// Reads status line and headers.

@@ -7,7 +7,7 @@
 use std::{
     collections::{BTreeMap, HashMap},
     io::{self, BufRead as _, BufReader, Read as _, Write as _},
-    net::{Ipv4Addr, Shutdown, TcpListener, TcpStream},
+    net::{Ipv4Addr, Ipv6Addr, Shutdown, TcpListener, TcpStream},
     os::fd::AsRawFd as _,
     process::Stdio,
     sync::{
@@ -23,6 +23,7 @@ use nix::sys::{
 };
 
 use super::{
+    client::UdpFlow,
     daemon::program,
     namespace::Namespace,
     process::Process,
@@ -54,7 +55,8 @@ impl WebServer {
 
     /// Listens on `port` of every address of the present namespace.
     pub fn listen(name: &str, port: u16) -> io::Result<Self> {
-        let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, port))?;
+        // Linux lets IPv4 in there too.
+        let listener = TcpListener::bind((Ipv6Addr::UNSPECIFIED, port))?;
         let shared = Arc::new(Shared {
             name: name.to_owned(),
             failing: AtomicBool::new(false),
@@ -112,7 +114,7 @@ impl Drop for WebServer {
     }
 }
 
-/// The same server as a process of its own, which can be killed.
+/// A server as a process of its own, which can be killed.
 #[derive(Debug)]
 pub struct ServerProcess {
     process: Process,
@@ -122,12 +124,34 @@ impl ServerProcess {
     /// Starts it and waits until it listens.
     #[track_caller]
     pub fn start(namespace: &Namespace, name: &str, port: u16) -> Self {
+        Self::spawn(namespace, ["http", name], port, || {
+            TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok()
+        })
+    }
+
+    /// Starts a [`UdpServer`](super::UdpServer) instead and waits until it answers.
+    #[track_caller]
+    pub fn start_udp(namespace: &Namespace, name: &str, port: u16) -> Self {
+        Self::spawn(namespace, ["udp", name], port, || {
+            let flow = UdpFlow::open((Ipv4Addr::LOCALHOST, port), None);
+            flow.and_then(|mut flow| flow.ask()).is_ok()
+        })
+    }
+
+    #[track_caller]
+    fn spawn(
+        namespace: &Namespace,
+        [kind, name]: [&str; 2],
+        port: u16,
+        serves: impl Fn() -> bool + Sync,
+    ) -> Self {
         let mut command = namespace.command(program("lab-server"));
-        command.args([name, &port.to_string()]).stdin(Stdio::null());
+        command.args([kind, name, &port.to_string()]);
+        command.stdin(Stdio::null());
         let mut process = Process::spawn(&mut command);
         wait_until(DEADLINE, &format!("{name} on port {port}"), || {
             assert!(process.runs(), "{name} ended at once");
-            namespace.enter(|| TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok())
+            namespace.enter(&serves)
         });
         Self { process }
     }

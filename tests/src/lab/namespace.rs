@@ -40,6 +40,11 @@ impl Namespace {
         namespace
     }
 
+    /// What `ip netns` calls it.
+    pub(super) fn file_name(&self) -> &str {
+        &self.name
+    }
+
     /// Where it is mounted.
     pub fn path(&self) -> PathBuf {
         Path::new(DIRECTORY).join(&self.name)

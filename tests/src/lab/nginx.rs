@@ -107,6 +107,7 @@ impl<'lab> Nginx<'lab> {
                 keepalive_requests 1000000;
                 server {{
                     listen {port} backlog=4096;
+                    listen [::]:{port} backlog=4096;
                     add_header X-Backend {name} always;
                     location / {{ return 200 {name}; }}
                 }}

@@ -2,6 +2,7 @@
 
 mod agreement;
 mod classes;
+mod clients;
 mod families;
 mod flows;
 mod inserts;

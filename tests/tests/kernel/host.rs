@@ -1,5 +1,5 @@
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs,
     net::Ipv4Addr,
     path::{Path, PathBuf},
@@ -118,6 +118,7 @@ pub(crate) fn image(backends: &[u8]) -> Image {
     let spec = ServiceSpec {
         name: "web".parse().unwrap(),
         group: "web".parse().unwrap(),
+        routes: BTreeSet::new(),
     };
     image.services.insert(service(80), spec.clone());
     image.services.insert(service(443), spec.clone());
@@ -132,6 +133,7 @@ pub(crate) fn image(backends: &[u8]) -> Image {
     let target = TargetSpec {
         next_hop: Some(Mac([2, 0, 0, 0, 0, 9])),
         source: Mac([2, 0, 0, 0, 0, 1]),
+        outer_source: None,
         mtu: 1500,
         takes_new: true,
         dead: false,

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod attachment;
+mod clients;
 mod contents;
 mod host;
 mod lock;

@@ -14,6 +14,7 @@ fn lab() -> Lab {
         clients: 2,
         edges: 2,
         backends: 2,
+        ..Topology::default()
     })
 }
 

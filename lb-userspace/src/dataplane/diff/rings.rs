@@ -8,19 +8,56 @@ use crate::{
         Change, Tables,
         pool::{Extent, Pool},
     },
-    model::Name,
+    model::{Name, Route},
     table::{Image, Ring, TargetKey, group_id},
 };
 
 pub(super) struct Plan<'a> {
-    /// The row of every group that a service to be published uses.
-    pub(super) rows: BTreeMap<&'a Name, u32>,
+    /// Where the rings stand.
+    pub(super) places: Places<'a>,
     /// The new rings.
     pub(super) write: Vec<Change>,
-    /// Rows to point to them.
-    pub(super) point: Vec<Change>,
     /// Groups whose new rings have no room yet, but will have once the others have moved.
     pub(super) put_off: Vec<&'a Name>,
+}
+
+/// Where the ring of each group stands that is not left alone.
+#[derive(Default)]
+pub(super) struct Places<'a> {
+    by_name: BTreeMap<&'a Name, Descriptor>,
+    by_id: BTreeMap<u32, Descriptor>,
+}
+
+impl<'a> Places<'a> {
+    fn insert(&mut self, group: &'a Name, ring: Descriptor) {
+        self.by_name.insert(group, ring);
+        self.by_id.insert(group_id(group), ring);
+    }
+
+    /// The ring of a group.
+    pub(super) fn of(&self, group: &Name) -> Descriptor {
+        self.by_name.get(group).copied().unwrap_or_default()
+    }
+
+    /// The ring of a group that is not left alone.
+    pub(super) fn by_id(&self, group: u32) -> Option<Descriptor> {
+        self.by_id.get(&group).copied()
+    }
+
+    /// What a row says of clients that get this.
+    pub(super) fn by(&self, route: &Route) -> Descriptor {
+        match route {
+            Route::Drop => Descriptor::DROP,
+            Route::Group(group) => self.of(group),
+            Route::Pass => Descriptor::PASS,
+        }
+    }
+
+    /// What a row says of clients for whom it says `now`, so that they get the same.
+    pub(super) fn instead_of(&self, tables: &Tables, now: Descriptor) -> Descriptor {
+        let group = tables.group_of(now);
+        group.and_then(|group| self.by_id(group)).unwrap_or(now)
+    }
 }
 
 pub(super) fn plan<'a>(
@@ -29,17 +66,19 @@ pub(super) fn plan<'a>(
     scope: &Scope<'a>,
     ids: &BTreeMap<&TargetKey, u16>,
 ) -> Result<Plan<'a>, DoesNotFit> {
-    let rows = rows(tables, scope)?;
     let size = tables.slots.len();
     let seen = tables.rings_in_use().chain(tables.retired_rings());
     let mut pool = Pool::new(size, seen.map(Extent::of));
+    let mut places = Places::default();
     let mut write = Vec::new();
-    let mut point = Vec::new();
     let mut placed = Vec::new();
     let mut waiting = Vec::new();
-    let changed = changed(tables, image, &rows, ids);
+    let (same, changed) = compare(tables, image, scope, ids);
+    for (group, ring) in same {
+        places.insert(group, ring);
+    }
     let groups = changed.iter().map(|ring| ring.group).collect();
-    for New { group, row, slots } in changed {
+    for New { group, slots, .. } in changed {
         let length = slots.len();
         let mut descriptor = Descriptor::NO_ANSWER;
         if length > 0 {
@@ -55,15 +94,16 @@ pub(super) fn plan<'a>(
                 slots: filled_up(slots),
             });
         }
-        point.push(Change::PointRow { row, descriptor });
+        places.insert(group, descriptor);
     }
-    let put_off = waiting.iter().map(|(group, _)| *group).collect();
-    let standing = rounds::standing(tables, scope, &rows, &groups);
-    rounds::play(size, &standing, placed, waiting)?;
+    let put_off: Vec<_> = waiting.iter().map(|(group, _)| *group).collect();
+    if !waiting.is_empty() {
+        let standing = rounds::standing(tables, scope, &places.by_id, &groups);
+        rounds::play(size, &standing, placed, waiting)?;
+    }
     Ok(Plan {
-        rows,
+        places,
         write,
-        point,
         put_off,
     })
 }
@@ -71,71 +111,55 @@ pub(super) fn plan<'a>(
 /// A ring that is not in the pool as it should be.
 struct New<'a> {
     group: &'a Name,
-    row: u32,
     slots: Vec<u16>,
+    /// Whether a target leaves.
+    shrinks: bool,
 }
 
-/// The rings to be written; first those that a target leaves.
-fn changed<'a>(
+/// The rings that are in the pool as they should be, and those to be written; first those that a
+/// target leaves.
+fn compare<'a>(
     tables: &Tables,
     image: &Image,
-    rows: &BTreeMap<&'a Name, u32>,
+    scope: &Scope<'a>,
     ids: &BTreeMap<&TargetKey, u16>,
-) -> Vec<New<'a>> {
-    let in_use = tables.rows_in_use();
-    let old = |row| match in_use.contains(&row) {
-        true => Some(tables.ring(row)),
-        false => None,
-    };
-    let all = rows.iter().map(|(group, row)| New {
-        group,
-        row: *row,
-        slots: slots(image.rings.get(*group), ids),
-    });
-    let mut changed: Vec<_> = all
-        .filter(|ring| old(ring.row) != Some(&ring.slots))
-        .collect();
-    changed.sort_by_cached_key(|ring| {
-        let stays: BTreeSet<u16> = ring.slots.iter().copied().collect();
-        let old = old(ring.row).unwrap_or_default();
-        old.iter().all(|id| stays.contains(id))
-    });
-    changed
+) -> (Vec<(&'a Name, Descriptor)>, Vec<New<'a>>) {
+    let mut standing: BTreeMap<u32, Vec<Descriptor>> = BTreeMap::new();
+    for ring in tables.rings_in_use() {
+        if let Some(group) = tables.group_of(ring) {
+            standing.entry(group).or_default().push(ring);
+        }
+    }
+    let (mut same, mut changed) = (Vec::new(), Vec::new());
+    for group in scope.groups() {
+        let slots = slots(image.rings.get(group), ids);
+        let standing = standing
+            .get(&group_id(group))
+            .map_or(&[][..], Vec::as_slice);
+        let of = |ring: &Descriptor| {
+            let start = ring.offset() as usize;
+            &tables.slots[start..start + ring.length() as usize]
+        };
+        if let Some(ring) = standing.iter().find(|ring| of(ring) == slots) {
+            same.push((group, *ring));
+            continue;
+        }
+        let stays: BTreeSet<u16> = slots.iter().copied().collect();
+        let mut old = standing.iter().flat_map(of);
+        let shrinks = old.any(|id| !stays.contains(id));
+        changed.push(New {
+            group,
+            slots,
+            shrinks,
+        });
+    }
+    changed.sort_by_key(|ring| !ring.shrinks);
+    (same, changed)
 }
 
 fn filled_up(mut slots: Vec<u16>) -> Vec<u16> {
     slots.resize(slots.len().next_multiple_of(CHUNK), 0);
     slots
-}
-
-/// A group keeps the row that its services have; others get one that no packet looks at.
-fn rows<'a>(tables: &Tables, scope: &Scope<'a>) -> Result<BTreeMap<&'a Name, u32>, DoesNotFit> {
-    let known: BTreeMap<u32, u32> = tables
-        .services()
-        .filter(|(key, service)| {
-            let group = scope.services.get(key).map(|group| group_id(group));
-            scope.staying.contains(key) || group == Some(service.group)
-        })
-        .map(|(_, service)| (service.group, service.row.first()))
-        .filter(|(_, row)| *row < tables.capacity.rows)
-        .collect();
-    let in_use = tables.rows_in_use();
-    let retired = tables.retired_rows();
-    let mut free =
-        (0..tables.capacity.rows).filter(|row| !in_use.contains(row) && !retired.contains(row));
-    let groups: BTreeSet<&Name> = scope.services.values().copied().collect();
-    let unknown = |group: &&&Name| !known.contains_key(&group_id(group));
-    let new = groups.iter().filter(unknown).count();
-    groups
-        .iter()
-        .map(|group| {
-            let known = known.get(&group_id(group)).copied();
-            known
-                .or_else(|| free.next())
-                .map(|row| (*group, row))
-                .ok_or_else(|| too_many(tables, in_use.len() + new))
-        })
-        .collect()
 }
 
 fn slots(ring: Option<&Ring>, ids: &BTreeMap<&TargetKey, u16>) -> Vec<u16> {
@@ -151,17 +175,4 @@ fn slots(ring: Option<&Ring>, ids: &BTreeMap<&TargetKey, u16>) -> Vec<u16> {
         .iter()
         .map(|slot| targets.get(usize::from(*slot)).copied().unwrap_or(0))
         .collect()
-}
-
-fn too_many(tables: &Tables, needed: usize) -> DoesNotFit {
-    let size = tables.rows.len();
-    if needed <= size {
-        return DoesNotFit::NotYet {
-            map: "RINGS",
-            needed: needed + tables.retired_rows().len(),
-            size,
-            when: "a second after the last change",
-        };
-    }
-    DoesNotFit::Rows { needed, size }
 }

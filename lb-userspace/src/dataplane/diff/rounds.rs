@@ -1,5 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
+use lb_common::{Descriptor, Service, ServiceKey};
+
 use super::{DoesNotFit, Scope};
 use crate::{
     dataplane::{
@@ -7,6 +9,7 @@ use crate::{
         pool::{Extent, Pool},
     },
     model::Name,
+    table::group_id,
 };
 
 /// A ring that packets find now.
@@ -16,34 +19,56 @@ pub(super) struct Standing<'a> {
     until: Option<BTreeSet<&'a Name>>,
 }
 
-/// The rings that packets find now, of which those of `changed` will be replaced.
+/// The rings that packets find now, of which those of `changed` will be replaced. `placed` are the
+/// groups whose rings have a place.
 pub(super) fn standing<'a>(
     tables: &Tables,
     scope: &Scope<'a>,
-    rows: &BTreeMap<&'a Name, u32>,
+    placed: &BTreeMap<u32, Descriptor>,
     changed: &BTreeSet<&'a Name>,
 ) -> Vec<Standing<'a>> {
-    let mut until: BTreeMap<u32, Option<BTreeSet<&Name>>> = BTreeMap::new();
-    for (key, service) in tables.services() {
-        let groups = until
-            .entry(service.row.first())
-            .or_insert_with(|| Some(BTreeSet::new()));
-        match (scope.services.get(&key), groups.as_mut()) {
-            (Some(group), Some(groups)) => _ = groups.insert(group),
-            (None, _) if scope.staying.contains(&key) => *groups = None,
-            _ => {}
+    let changed: BTreeMap<u32, &Name> = changed.iter().map(|it| (group_id(it), *it)).collect();
+    let mut users: BTreeMap<u32, (Descriptor, Vec<ServiceKey>)> = BTreeMap::new();
+    for row in tables.rows_in_use() {
+        let by_row = |(key, service): (ServiceKey, Service)| (service.row == row).then_some(key);
+        let keys: Vec<ServiceKey> = tables.services().filter_map(by_row).collect();
+        for ring in tables.rings_of(row) {
+            let (_, all) = users.entry(ring.offset()).or_insert((ring, Vec::new()));
+            all.extend(&keys);
         }
     }
-    for (group, row) in rows {
-        if let Some(groups) = until.get_mut(row) {
-            *groups = changed.contains(group).then(|| BTreeSet::from([*group]));
-        }
-    }
-    let standing = until.into_iter().map(|(row, until)| {
-        let extent = Extent::of(tables.row(row));
+    let standing = users.into_values().map(|(ring, keys)| {
+        let group = tables.group_of(ring);
+        let replaced = group.and_then(|group| changed.get(&group));
+        let until = match (replaced, group.and_then(|group| placed.get(&group))) {
+            (Some(group), _) => Some(BTreeSet::from([*group])),
+            (None, Some(place)) => (*place != ring).then(BTreeSet::new),
+            (None, None) => until_moved(scope, &keys),
+        };
+        let extent = Extent::of(ring);
         Standing { extent, until }
     });
     standing.collect()
+}
+
+/// The groups whose rings must have a place before all of these services have left theirs. Those with
+/// rules move together.
+fn until_moved<'a>(scope: &Scope<'a>, keys: &[ServiceKey]) -> Option<BTreeSet<&'a Name>> {
+    let mut until = BTreeSet::new();
+    for key in keys {
+        if scope.staying.contains(key) {
+            return None;
+        }
+        let Some(spec) = scope.services.get(key) else {
+            continue;
+        };
+        until.extend(spec.groups());
+        if spec.has_rules() {
+            let all = scope.services.values().filter(|spec| spec.has_rules());
+            until.extend(all.flat_map(|spec| spec.groups()));
+        }
+    }
+    Some(until)
 }
 
 /// Plays the rounds that follow one in which the rings in `placed` found room and those of the groups

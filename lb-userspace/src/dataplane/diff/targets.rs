@@ -1,10 +1,13 @@
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
+};
 
-use lb_common::{Outer, Target, TargetState};
+use lb_common::{Outer, Service, ServiceGroup, ServiceKey, Target, TargetState};
 
 use super::{DoesNotFit, Scope};
 use crate::{
-    dataplane::{Change, Tables},
+    dataplane::{Change, Tables, pool::Extent},
     table::{Image, TargetKey, TargetSpec, group_id},
 };
 
@@ -56,20 +59,54 @@ pub(super) fn plan<'a>(
     Ok(plan)
 }
 
-/// Frees the ids of removed targets that no flow names any more.
+/// Frees the ids of removed targets that no flow names any more, and forbids groups to serve where
+/// neither the configuration nor a flow needs them any more.
 ///
 /// `named` holds the ids that stand in live flow entries. An id that a packet may still find in a ring
 /// is not freed either: it could become a flow's a moment later.
 pub fn collect(tables: &Tables, image: &Image, named: &BTreeSet<u16>) -> Vec<Change> {
-    let scope = Scope::new(tables, image, &image.held.iter().collect());
+    let scope = Scope::new(tables, image, &image.held.iter().collect(), false);
     let visible = tables.visible_targets();
-    tables
+    let free = tables
         .targets()
         .filter(|(_, target)| target.state == GONE && scope.is_gone(target))
         .map(|(id, _)| id)
         .filter(|id| !named.contains(id) && !visible.contains(id))
-        .map(|id| Change::FreeTarget { id })
-        .collect()
+        .map(|id| Change::FreeTarget { id });
+    free.chain(forbid(tables, image, &scope, named)).collect()
+}
+
+fn forbid(
+    tables: &Tables,
+    image: &Image,
+    scope: &Scope<'_>,
+    named: &BTreeSet<u16>,
+) -> impl Iterator<Item = Change> {
+    let services: BTreeMap<u32, (ServiceKey, Service)> =
+        tables.services().map(|it| (it.1.id, it)).collect();
+    let retired = tables.retired_rings().map(Extent::of);
+    let retired = retired.flat_map(|extent| &tables.slots[extent.slots()]);
+    let targets = named
+        .iter()
+        .chain(retired)
+        .filter_map(|id| tables.targets.get(id));
+    let flowing: BTreeSet<u32> = targets.map(|target| target.group).collect();
+    let resting = tables.retired_services();
+    let needed = move |other: &ServiceGroup| {
+        let Some((key, service)) = services.get(&other.service) else {
+            return resting.contains(&other.service);
+        };
+        let Some(spec) = image.services.get(key) else {
+            return true;
+        };
+        let serves = spec.groups().any(|group| group_id(group) == other.group);
+        let flows = serves || flowing.contains(&other.group);
+        scope.staying.contains(key) || (flows && service.group != other.group)
+    };
+    let others = tables.service_groups.iter().copied();
+    others
+        .filter(move |other| !needed(other))
+        .map(Change::ForbidGroup)
 }
 
 /// The state of a target that was removed while flows may name it.
@@ -106,7 +143,18 @@ fn wanted(key: &TargetKey, spec: &TargetSpec, old: Option<&Target>) -> Target {
         epoch: old.map_or(0, |old| old.epoch),
         identity: key.hash(),
         address: key.identity.address.into(),
-        outer: Outer::default(),
+        outer: outer(spec.outer_source, key.identity.address),
+    }
+}
+
+fn outer(source: Option<IpAddr>, backend: IpAddr) -> Outer {
+    match (source, backend) {
+        (Some(IpAddr::V4(source)), IpAddr::V4(backend)) => {
+            Outer::v4(source.octets(), backend.octets())
+        }
+        (Some(IpAddr::V6(source)), IpAddr::V6(_)) => Outer::v6(source.octets()),
+        // Nothing is put around it, or its way is not known yet and it is sent nothing.
+        _ => Outer::default(),
     }
 }
 
@@ -134,4 +182,23 @@ fn too_many(tables: &Tables, scope: &Scope<'_>) -> DoesNotFit {
         };
     }
     DoesNotFit::Targets { needed, size }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_outer_header_has_the_edge_s_address_of_the_backend_s_family() {
+        let [ours, theirs, ours6, theirs6] =
+            ["10.0.0.1", "10.0.0.9", "2001:db8::1", "2001:db8::9"].map(|it| it.parse().unwrap());
+        let written = outer(Some(ours), theirs);
+        assert_eq!(written, Outer::v4([10, 0, 0, 1], [10, 0, 0, 9]));
+        let written = outer(Some(ours6), theirs6).as_v6().map(u32::to_ne_bytes);
+        assert_eq!(
+            IpAddr::from(*written.concat().first_chunk::<16>().unwrap()),
+            ours6
+        );
+        assert_eq!(outer(None, theirs), Outer::default());
+    }
 }

@@ -1,10 +1,11 @@
 mod capacity;
+mod clients;
 mod held;
 mod property;
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use lb_common::{CHUNK, Descriptor, Protocol, Row, Service};
+use lb_common::{CHUNK, Descriptor, Protocol, Row, Service, ServiceGroup};
 
 use self::property::logical;
 use super::*;
@@ -38,6 +39,7 @@ fn live(mac: u8) -> TargetSpec {
     TargetSpec {
         next_hop: Some(Mac([2, 0, 0, 0, 0, mac])),
         source: Mac([2, 0, 0, 0, 1, 0]),
+        outer_source: None,
         mtu: 1500,
         takes_new: true,
         dead: false,
@@ -63,6 +65,7 @@ fn publish(image: &mut Image, key: ServiceKey, group: &str) {
     let spec = ServiceSpec {
         name: name(&format!("s-{group}")),
         group: name(group),
+        routes: BTreeSet::new(),
     };
     image.services.insert(key, spec);
 }
@@ -143,15 +146,38 @@ fn seen(tables: &Tables) -> Vec<(Extent, Vec<u16>)> {
 
 fn assert_sound(tables: &Tables, change: &Change) {
     for (key, service) in tables.services() {
-        for id in tables.ring(service.row.first()) {
-            let target = tables.targets.get(id).expect("a slot names no target");
-            assert_eq!(target.group, service.group, "{change:?}");
+        let classes = service.row.classes();
+        let longest = tables.clients_in_use().numbers().last().copied();
+        assert!(
+            classes == 1 || u32::from(longest.unwrap()) < classes,
+            "{change:?}"
+        );
+        for id in tables
+            .rings_of(service.row)
+            .flat_map(|ring| ids_in(tables, ring))
+        {
+            let target = tables.targets.get(&id).expect("a slot names no target");
+            assert!(serves(tables, &service, target.group), "{change:?}");
             assert!(target.state.takes_new(), "{change:?}");
         }
         assert_eq!(service.address, key.address, "{change:?}");
     }
     let keys: BTreeSet<_> = tables.services().map(|(key, _)| key).collect();
     assert!(found(tables).all(|key| keys.contains(&key)), "{change:?}");
+}
+
+fn ids_in(tables: &Tables, ring: Descriptor) -> Vec<u16> {
+    let start = ring.offset() as usize;
+    tables.slots[start..start + ring.length() as usize].to_vec()
+}
+
+/// Whether the packet program lets targets of a group serve.
+fn serves(tables: &Tables, service: &Service, group: u32) -> bool {
+    let other = ServiceGroup {
+        service: service.id,
+        group,
+    };
+    group == service.group || tables.service_groups.contains(&other)
 }
 
 /// The services that a packet can find, as the packet program looks for them.
@@ -184,6 +210,10 @@ fn services_are_withdrawn_first_and_published_last() {
 
 fn kind(change: &Change) -> &'static str {
     match change {
+        Change::AllowGroup(_) => "allow",
+        Change::ForbidGroup(_) => "forbid",
+        Change::SelectClients { .. } => "select",
+        Change::WriteClients { .. } => "clients",
         Change::FreeTarget { .. } => "free",
         Change::PointRow { .. } => "row",
         Change::PutService { .. } => "put",
@@ -193,6 +223,16 @@ fn kind(change: &Change) -> &'static str {
         Change::SetTarget { .. } => "target",
         Change::WriteSlots { .. } => "slots",
     }
+}
+
+/// The ids that are given back.
+fn freed(tables: &Tables, image: &Image, named: &BTreeSet<u16>) -> Vec<u16> {
+    let changes = collect(tables, image, named).into_iter();
+    let id = |change| match change {
+        Change::FreeTarget { id } => Some(id),
+        _ => None,
+    };
+    changes.filter_map(id).collect()
 }
 
 #[test]
@@ -206,17 +246,11 @@ fn case_31_and_32_an_id_is_not_used_again_while_a_flow_names_it() {
     assert_ne!(tables.target_id(&member("b", 2)), Some(old));
 
     let nobody = BTreeSet::new();
-    assert_eq!(
-        collect(&tables, &next, &nobody),
-        [],
-        "packets may still look at the old ring"
-    );
+    let early = freed(&tables, &next, &nobody);
+    assert_eq!(early, [0; 0], "packets may still look at the old ring");
     rest(&mut tables);
-    assert_eq!(collect(&tables, &next, &BTreeSet::from([old])), []);
-    assert_eq!(
-        collect(&tables, &next, &nobody),
-        [Change::FreeTarget { id: old }]
-    );
+    assert_eq!(freed(&tables, &next, &BTreeSet::from([old])), [0; 0]);
+    assert_eq!(freed(&tables, &next, &nobody), [old]);
     tables.apply(&Change::FreeTarget { id: old });
     update(&mut tables, &image(&[("b", &[2, 3])]));
     assert_eq!(tables.target_id(&member("b", 3)), Some(old));

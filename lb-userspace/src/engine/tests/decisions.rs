@@ -78,7 +78,7 @@ fn when_all_are_down_all_enabled_ones_are_used_alike_and_it_is_told() {
 fn a_backend_that_packets_can_not_reach_is_used_by_no_rule() {
     let mut rig = fresh();
     rig.event(Event::Ways(vec![(
-        ip(1),
+        direct(ip(1)),
         Way::Refused("the route leaves by eth1".into()),
     )]));
     rig.bad("b");
@@ -103,7 +103,7 @@ fn running_flows_keep_the_last_way_to_a_backend_that_new_ones_can_not_reach() {
     let mut rig = fresh();
     rig.all_up();
     rig.event(Event::Ways(vec![(
-        ip(1),
+        direct(ip(1)),
         Way::Refused("there is no route to it".into()),
     )]));
     assert_eq!(rig.shares(), "b 1");

@@ -34,7 +34,7 @@ fn news_of_all_members_at_once_are_one_image_and_kept_once() {
     const MEMBERS: u32 = 3_000;
     let (mut rig, addresses) = rig(MEMBERS);
     rig.event(Event::Ways(
-        addresses.iter().map(|ip| (*ip, open(7))).collect(),
+        addresses.iter().map(|ip| (direct(*ip), open(7))).collect(),
     ));
     let keys = rig.engine.latencies.keys();
     let good: Vec<(_, Sample)> = keys

@@ -1,14 +1,16 @@
 mod admin;
 mod decisions;
+mod forwarding;
 mod many;
 mod reload;
+mod rules;
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use super::*;
 use crate::{
     config,
-    model::{Admin, Mac},
+    model::{Admin, Forward, Mac},
     probe::Failure,
     table::{TargetKey, TargetSpec, group_id},
 };
@@ -57,7 +59,7 @@ impl Rig {
             now: Duration::ZERO,
         };
         for host in 1..=3 {
-            rig.event(Event::Ways(vec![(ip(host), open(host))]));
+            rig.event(Event::Ways(vec![(direct(ip(host)), open(host))]));
         }
         rig
     }
@@ -146,10 +148,18 @@ fn ip(host: u8) -> IpAddr {
     IpAddr::V4(Ipv4Addr::new(198, 51, 100, host))
 }
 
+fn direct(address: IpAddr) -> Destination {
+    Destination {
+        address,
+        forward: Forward::L2Dsr,
+    }
+}
+
 fn open(host: u8) -> Way {
     Way::Open {
         next_hop: Mac([2, 0, 0, 0, 0, host]),
         source: Mac([2; 6]),
+        outer_source: None,
         mtu: 1500,
     }
 }

@@ -1,9 +1,11 @@
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use super::*;
+use crate::model::Forward;
 
 const BACKEND: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 9));
 const GATEWAY: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
+const BACKEND6: IpAddr = IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 9));
 const OURS: Mac = Mac([2, 0, 0, 0, 0, 1]);
 const THEIRS: Mac = Mac([2, 0, 0, 0, 0, 9]);
 const BEFORE: Mac = Mac([2, 0, 0, 0, 0, 8]);
@@ -37,14 +39,19 @@ fn direct() -> Route {
     Route::Out {
         interface: 2,
         gateway: None,
+        source: None,
         mtu: None,
     }
+}
+
+fn to(address: IpAddr, forward: Forward) -> Destination {
+    Destination { address, forward }
 }
 
 /// The way to a backend whose entry is good.
 fn by(links: &Links, route: &Route) -> Way {
     Facts {
-        address: BACKEND,
+        to: to(BACKEND, Forward::L2Dsr),
         interface: "eth0",
         links,
         route,
@@ -57,7 +64,7 @@ fn by(links: &Links, route: &Route) -> Way {
 /// The way over a good route.
 fn with(neighbour: Option<Neighbour>, known: Option<Mac>) -> Way {
     Facts {
-        address: BACKEND,
+        to: to(BACKEND, Forward::L2Dsr),
         interface: "eth0",
         links: &links(),
         route: &direct(),
@@ -78,6 +85,7 @@ fn open(next_hop: Mac) -> Way {
     Way::Open {
         next_hop,
         source: OURS,
+        outer_source: None,
         mtu: 1500,
     }
 }
@@ -101,11 +109,11 @@ fn an_entry_that_the_kernel_would_use_opens_the_way() {
         let expected = if usable.contains(&state) {
             open(THEIRS)
         } else {
-            Way::Unresolved
+            Way::Unresolved(BACKEND)
         };
         assert_eq!(with(entry(state), None), expected, "{state}");
     }
-    assert_eq!(with(None, None), Way::Unresolved);
+    assert_eq!(with(None, None), Way::Unresolved(BACKEND));
 }
 
 #[test]
@@ -120,7 +128,7 @@ fn a_lost_entry_is_no_reason_to_leave_a_known_address() {
 #[test]
 fn a_failed_resolution_closes_the_way() {
     let failed = entry(NeighbourState::Failed);
-    assert_eq!(with(failed, Some(BEFORE)), Way::Unresolved);
+    assert_eq!(with(failed, Some(BEFORE)), Way::Unresolved(BACKEND));
 }
 
 #[test]
@@ -135,7 +143,7 @@ fn the_kernel_s_address_wins_over_the_known_one() {
 fn an_entry_without_a_mac_address_opens_nothing() {
     for state in STATES {
         let without = Some(Neighbour { state, mac: None });
-        assert_eq!(with(without, None), Way::Unresolved, "{state}");
+        assert_eq!(with(without, None), Way::Unresolved(BACKEND), "{state}");
     }
 }
 
@@ -152,6 +160,7 @@ fn the_mtu_is_the_smaller_one_of_interface_and_route() {
             &Route::Out {
                 interface: 2,
                 gateway: None,
+                source: None,
                 mtu: route,
             },
         );
@@ -167,6 +176,7 @@ fn what_is_not_on_the_edge_s_link_is_refused_with_the_reason() {
     let out = |interface, gateway| Route::Out {
         interface,
         gateway,
+        source: None,
         mtu: None,
     };
     let cases = [
@@ -220,4 +230,80 @@ fn only_the_unknown_and_the_doubtful_are_asked_for() {
         };
         assert_eq!(nudge(entry(state)), expected, "{state}");
     }
+}
+
+/// The way of packets with an outer header, over a route with a gateway and this source.
+fn packed(address: IpAddr, source: Option<&str>, neighbour: Option<Neighbour>) -> Way {
+    Facts {
+        to: to(address, Forward::Ipip),
+        interface: "eth0",
+        links: &links(),
+        route: &Route::Out {
+            interface: 2,
+            gateway: Some(GATEWAY),
+            source: source.map(|source| source.parse().unwrap()),
+            mtu: Some(1400),
+        },
+        neighbour,
+        known: None,
+    }
+    .way()
+}
+
+#[test]
+fn an_outer_header_goes_through_gateways_and_comes_from_an_address_of_the_edge() {
+    let good = entry(NeighbourState::Reachable);
+    for (address, source) in [(BACKEND, "10.0.0.2"), (BACKEND6, "2001:db8::2")] {
+        let expected = Way::Open {
+            next_hop: THEIRS,
+            source: OURS,
+            outer_source: Some(source.parse().unwrap()),
+            mtu: 1400,
+        };
+        assert_eq!(packed(address, Some(source), good), expected);
+        let unresolved = Way::Unresolved(GATEWAY);
+        assert_eq!(packed(address, Some(source), None), unresolved);
+    }
+}
+
+#[test]
+fn without_an_address_that_others_could_answer_to_an_outer_header_is_refused() {
+    let good = entry(NeighbourState::Reachable);
+    for source in [
+        None,
+        Some("127.0.0.1"),
+        Some("169.254.0.1"),
+        Some("0.0.0.0"),
+    ] {
+        let why = "this edge has no IPv4 address to send to 10.0.0.9 from; give eth0 one";
+        assert_eq!(packed(BACKEND, source, good), refused(why), "{source:?}");
+    }
+    for source in [None, Some("::1"), Some("fe80::1"), Some("::")] {
+        let why = "this edge has no IPv6 address to send to 2001:db8::9 from; give eth0 one";
+        assert_eq!(packed(BACKEND6, source, good), refused(why), "{source:?}");
+    }
+}
+
+#[test]
+fn the_next_hop_is_the_gateway_if_there_is_one() {
+    assert_eq!(direct().next_hop(BACKEND), Some(BACKEND));
+    let behind = Route::Out {
+        interface: 2,
+        gateway: Some(GATEWAY),
+        source: None,
+        mtu: None,
+    };
+    assert_eq!(behind.next_hop(BACKEND), Some(GATEWAY));
+    assert_eq!(Route::Local.next_hop(BACKEND), None);
+}
+
+#[test]
+fn what_is_not_answered_is_told_by_family() {
+    let said = Way::Unresolved(BACKEND).to_string();
+    let expected = "the MAC address of 10.0.0.9 is not known (no answer to ARP yet)";
+    assert_eq!(said, expected);
+    let said = Way::Unresolved(BACKEND6).to_string();
+    let expected =
+        "the MAC address of 2001:db8::9 is not known (no answer to neighbour discovery yet)";
+    assert_eq!(said, expected);
 }

@@ -72,7 +72,7 @@ fn explained(group: &Group, states: &[MemberState]) -> Explanation {
     let identity = |member: &MemberIndex| {
         Backend {
             name: group.members[*member].backend.clone(),
-            address: Ipv4Addr::from_bits(0x0a00_0000 + *member as u32),
+            address: Ipv4Addr::from_bits(0x0a00_0000 + *member as u32).into(),
             forward: Forward::L2Dsr,
         }
         .identity()
@@ -81,7 +81,13 @@ fn explained(group: &Group, states: &[MemberState]) -> Explanation {
     let shares = shares.map(|(member, share)| (identity(member), share.clone()));
     let ring = table::ring(&group.name, &shares.collect());
     let client = Ipv4Addr::new(198, 51, 100, 7).into();
-    Explanation::new(&"web".parse().unwrap(), client, group, &decision, &ring)
+    let asked = Asked {
+        service: "web".parse().unwrap(),
+        client,
+        class: 0,
+        rule: None,
+    };
+    Explanation::of_group(asked, group, &decision, &ring)
 }
 
 #[test]
@@ -152,6 +158,35 @@ no member may get traffic: new flows are dropped
     let explanation = explained(&group, &states);
     assert_eq!(explanation.to_string(), text);
     assert_eq!(explanation.outcome, Outcome::Drop);
+}
+
+#[test]
+fn the_text_names_the_rule_and_what_it_says() {
+    let asked = |group: Option<&str>, answer: Option<&str>| Asked {
+        service: "web".parse().unwrap(),
+        client: Ipv4Addr::new(10, 0, 0, 9).into(),
+        class: 3,
+        rule: Some(MatchedRule {
+            rule: 1,
+            prefix: "10.0.0.8/31".to_owned(),
+            group: group.map(|name| name.parse().unwrap()),
+            answer: answer.map(str::to_owned),
+        }),
+    };
+    let dropped = Explanation::of_answer(asked(None, Some("drop")), Outcome::Drop);
+    let expected = "service web, client 10.0.0.9\nclass 3, by rule 1 of 10.0.0.8/31: drop\n\n\
+        new flows are dropped\n";
+    assert_eq!(dropped.to_string(), expected);
+    let passed = Explanation::of_answer(asked(None, Some("pass")), Outcome::Pass);
+    let expected = "service web, client 10.0.0.9\nclass 3, by rule 1 of 10.0.0.8/31: pass\n\n\
+        new flows are left to this host\n";
+    assert_eq!(passed.to_string(), expected);
+    let (group, states) = w1();
+    let decision = decide(&group, &states);
+    let by_group = asked(Some("web-pool"), None);
+    let text = Explanation::of_group(by_group, &group, &decision, &Ring::default()).to_string();
+    let line = "class 3, by rule 1 of 10.0.0.8/31: group web-pool";
+    assert!(text.lines().any(|it| it == line), "{text}");
 }
 
 #[test]

@@ -1,16 +1,21 @@
 use std::fmt;
 
-use super::{Explanation, Outcome, StageSummary};
+use super::{Explanation, MatchedRule, Outcome, StageSummary};
 use crate::model::Name;
 
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "service {}, client {}", self.service, self.client)?;
+        if let Some(rule) = &self.rule {
+            writeln!(f, "class {}, by {rule}", self.class)?;
+        } else if self.class > 0 {
+            writeln!(f, "class {}; no rule of this service matches", self.class)?;
+        }
         if self.undecided {
             writeln!(
                 f,
-                "not in force: the group waits for its first probe results; until then the service \
-                 stays as it is"
+                "not in force: a group of the service waits for its first probe results; until then \
+                 the service stays as it is"
             )?;
         }
         for stages in self.stages.chunk_by(|one, next| one.group == next.group) {
@@ -18,8 +23,21 @@ impl fmt::Display for Explanation {
             write_stages(f, stages)?;
         }
         match self.outcome {
+            Outcome::Drop if self.stages.is_empty() => writeln!(f, "\nnew flows are dropped"),
+            Outcome::Pass => writeln!(f, "\nnew flows are left to this host"),
             Outcome::Drop => writeln!(f, "\nno member may get traffic: new flows are dropped"),
             Outcome::Forward => self.write_shares(f),
+        }
+    }
+}
+
+impl fmt::Display for MatchedRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "rule {} of {}: ", self.rule, self.prefix)?;
+        match (&self.group, &self.answer) {
+            (Some(group), _) => write!(f, "group {group}"),
+            (None, Some(answer)) => f.write_str(answer),
+            (None, None) => f.write_str("nothing"),
         }
     }
 }

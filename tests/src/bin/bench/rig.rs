@@ -21,7 +21,7 @@ use nix::time::{ClockId, clock_gettime};
 use crate::columns::Column;
 
 /// Generator, floor and reference.
-static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/bench-xdp"));
+static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/tests-xdp"));
 
 /// Entries of the product's flow table: four times the flows, and no less than its default.
 pub(crate) const FLOW_ENTRIES: u32 = 1 << 20;

@@ -1,0 +1,164 @@
+//! No way of forwarding carries packets of one family to a backend's address of the other.
+
+use std::{collections::BTreeMap, net::IpAddr};
+
+use super::{
+    problem::Wrong,
+    raw::{Found, Table},
+};
+use crate::model::{Backend, Group, Member, Name, Service};
+
+const MEND: &str = "use backends of the service's family: neither l2-dsr nor ipip changes it";
+
+/// Compares every service with the backends that it leads to. Where it can use none of a group the
+/// service is wrong, else those members that it can not use; each of them once.
+pub(super) fn check(
+    root: &Table<'_>,
+    services: &[Found<Service>],
+    groups: &[Found<Group>],
+    backends: &[Found<Backend>],
+) {
+    let addresses: BTreeMap<&Name, IpAddr> = backends
+        .iter()
+        .map(|Found { value, .. }| (&value.name, value.address))
+        .collect();
+    for Found { path, value: group } in groups {
+        let members = group.members.iter().enumerate();
+        let members: Vec<(usize, &Member, IpAddr)> = members
+            .filter_map(|(i, member)| Some((i, member, *addresses.get(&member.backend)?)))
+            .collect();
+        let mut partly_served = Vec::new();
+        for Found { path, value } in services {
+            let Some(key) = key_of(value, &group.name) else {
+                continue;
+            };
+            let usable = |address: &IpAddr| family(*address) == family(value.address);
+            match members.first() {
+                Some((_, _, other)) if !members.iter().any(|(.., it)| usable(it)) => {
+                    let message = format!(
+                        "\"{}\" has an {} address, and all backends of group \"{}\" have {} ones",
+                        value.name,
+                        family(value.address),
+                        group.name,
+                        family(*other),
+                    );
+                    root.wrong_at(format!("{path}.{key}"), Wrong::new(message, MEND));
+                }
+                _ => partly_served.push(value),
+            }
+        }
+        for (i, member, address) in members {
+            let other = |it: &&&Service| family(it.address) != family(address);
+            if let Some(service) = partly_served.iter().find(other) {
+                let message = format!(
+                    "backend \"{}\" has the {} address {address}, and service \"{}\" of this group \
+                     has the {} address {}",
+                    member.backend,
+                    family(address),
+                    service.name,
+                    family(service.address),
+                    service.address,
+                );
+                let path = format!("{path}.member[{i}].backend");
+                root.wrong_at(path, Wrong::new(message, MEND));
+            }
+        }
+    }
+}
+
+/// The key by which a service first names a group, if it does.
+fn key_of(service: &Service, group: &Name) -> Option<String> {
+    if service.group == *group {
+        return Some("group".to_owned());
+    }
+    let mut rules = service.rules.iter();
+    let rule = rules.position(|rule| rule.route.group() == Some(group))?;
+    Some(format!("rule[{rule}].group"))
+}
+
+fn family(address: IpAddr) -> &'static str {
+    match address {
+        IpAddr::V4(_) => "IPv4",
+        IpAddr::V6(_) => "IPv6",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::config::tests::{GOOD, mistakes};
+
+    /// What is wrong when the service and the backends have these addresses, and all are forwarded
+    /// to in this way.
+    fn with(service: &str, backends: [&str; 2], forward: &str) -> Vec<String> {
+        let [a, b] = backends.map(|it| format!("\"{it}\"\nforward = \"{forward}\""));
+        let text = GOOD.replace("\"10.0.0.1\"", &a).replace("\"10.0.0.2\"", &b);
+        mistakes(&text.replace("203.0.113.10", service))
+    }
+
+    const V4: [&str; 3] = ["203.0.113.10", "10.0.0.1", "10.0.0.2"];
+    const V6: [&str; 3] = ["2001:db8::10", "2001:db8::1", "2001:db8::2"];
+    const MEND: &str = "use backends of the service's family: neither l2-dsr nor ipip changes it";
+
+    #[test]
+    fn both_modes_take_either_family_and_no_mixture() {
+        for mode in ["l2-dsr", "ipip"] {
+            for ([vip, a, b], [other, _, c], [family, strange]) in
+                [(V4, V6, ["IPv4", "IPv6"]), (V6, V4, ["IPv6", "IPv4"])]
+            {
+                assert_eq!(with(vip, [a, b], mode), [""; 0]);
+                let all = format!(
+                    "service[0].group: \"s\" has an {strange} address, and all backends of group \
+                     \"g\" have {family} ones; {MEND}"
+                );
+                assert_eq!(with(other, [a, b], mode), [all]);
+                let one = format!(
+                    "group[0].member[1].backend: backend \"b\" has the {strange} address {c}, and \
+                     service \"s\" of this group has the {family} address {vip}; {MEND}"
+                );
+                assert_eq!(with(vip, [a, c], mode), [one]);
+            }
+        }
+    }
+
+    #[test]
+    fn services_of_both_families_share_no_group() {
+        let second = "[[service]]\nname = \"s6\"\naddress = \"2001:db8::10\"\nprotocol = \"tcp\"\n\
+            port = 80\ngroup = \"g\"\n";
+        let all = format!(
+            "service[1].group: \"s6\" has an IPv6 address, and all backends of group \"g\" have \
+             IPv4 ones; {MEND}"
+        );
+        assert_eq!(mistakes(&format!("{GOOD}{second}")), [all]);
+        let mixed = GOOD.replace("10.0.0.2", "2001:db8::2");
+        let each = [
+            format!(
+                "group[0].member[0].backend: backend \"a\" has the IPv4 address 10.0.0.1, and \
+                 service \"s6\" of this group has the IPv6 address 2001:db8::10; {MEND}"
+            ),
+            format!(
+                "group[0].member[1].backend: backend \"b\" has the IPv6 address 2001:db8::2, and \
+                 service \"s\" of this group has the IPv4 address 203.0.113.10; {MEND}"
+            ),
+        ];
+        assert_eq!(mistakes(&format!("{mixed}{second}")), each);
+    }
+
+    #[test]
+    fn a_group_that_a_rule_names_serves_the_family_too() {
+        let rule = "rule = [{ clients = [\"192.0.2.0/24\"], group = \"h\" }]\n";
+        let other = "[[backend]]\nname = \"c\"\naddress = \"2001:db8::3\"\n[[group]]\nname = \"h\"\n\
+            member = [{ backend = \"c\" }]\nprobe = { kind = \"none\" }\n";
+        let found = mistakes(&format!("{GOOD}{rule}{other}"));
+        let expected = format!(
+            "service[0].rule[0].group: \"s\" has an IPv4 address, and all backends of group \"h\" \
+             have IPv6 ones; {MEND}"
+        );
+        assert_eq!(found, [expected]);
+    }
+
+    #[test]
+    fn a_backend_with_a_mistake_of_its_own_is_not_compared() {
+        let text = GOOD.replace("10.0.0.2", "fe80::1");
+        assert_eq!(mistakes(&text).len(), 1);
+    }
+}

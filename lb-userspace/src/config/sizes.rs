@@ -1,0 +1,264 @@
+//! Whether the kernel's tables hold what a configuration asks for.
+
+use std::collections::BTreeSet;
+
+use super::{problem::Wrong, raw::Table, summary::summary};
+use crate::{
+    class::{MOST_CLASSES, partition},
+    dataplane::{Capacity, row_length},
+    model::{Model, Name, Route, Service},
+    table::ClassTable,
+};
+
+/// Reports every table that is too small.
+pub(super) fn check(root: &Table<'_>, model: &Model) {
+    check_tables(root, model);
+    check_clients(root, model);
+}
+
+fn check_tables(root: &Table<'_>, model: &Model) {
+    let summary = summary(model);
+    let size = Capacity::new(model.edge.ring_slots);
+    for (key, what, number, most) in [
+        ("service", "services", summary.services.len(), size.services),
+        (
+            "group",
+            "members of groups that services use",
+            summary.targets,
+            // No target has the id 0.
+            size.targets - 1,
+        ),
+    ] {
+        if number > most as usize {
+            let message = format!("there are {number} {what}");
+            let mend = format!("use at most {most}, or spread them over several edges");
+            root.wrong(key, Wrong::new(message, mend));
+        }
+    }
+    if summary.ring_slots > u64::from(model.edge.ring_slots) {
+        let set = model.edge.ring_slots;
+        let message = format!(
+            "{set} is too small for the rings of {} groups and the change of one",
+            summary.rings
+        );
+        let mend = format!("use at least {}", summary.ring_slots);
+        root.wrong_at("edge.ring_slots".to_owned(), Wrong::new(message, mend));
+    }
+}
+
+/// Whether the kernel's tables hold the client prefixes of the rules.
+fn check_clients(root: &Table<'_>, model: &Model) {
+    let clients = partition(model);
+    let classes = clients.classes.len();
+    let wrong = |message: String, mend: String| root.wrong("service", Wrong::new(message, mend));
+    if classes > MOST_CLASSES {
+        let message = format!("the rules of all services make {classes} classes of clients");
+        let mend = format!("use fewer rules, so that there are at most {MOST_CLASSES}");
+        return wrong(message, mend);
+    }
+    let size = Capacity::new(0);
+    let table = ClassTable::of(&clients);
+    let long = table.mixed_blocks().len();
+    if long > size.long_networks as usize {
+        let most = size.long_networks;
+        wrong(
+            format!("rules cut {long} networks of 256 IPv4 addresses"),
+            format!("use fewer IPv4 prefixes longer than /24, so that it is at most {most}"),
+        );
+    }
+    let v6 = table.prefixes().len();
+    if v6 > size.v6_prefixes as usize {
+        let most = size.v6_prefixes;
+        wrong(
+            format!("the rules need {v6} IPv6 prefixes"),
+            format!("use at most {most}"),
+        );
+    }
+    let with_rules = model.services.values().filter(|it| !it.rules.is_empty());
+    let rows: BTreeSet<(&Name, Vec<_>)> = with_rules.map(row).collect();
+    let needed = rows.len() * row_length(classes) + model.groups.len();
+    if needed > size.rows as usize {
+        let message = format!(
+            "{} services with rules times {classes} classes are too many",
+            rows.len()
+        );
+        let mend = "use fewer rules, or spread the services over several edges";
+        wrong(message, mend.to_owned());
+    }
+}
+
+/// What services with a row of their own differ by.
+fn row(service: &Service) -> (&Name, Vec<(String, &Route)>) {
+    let rules = service.rules.iter().flat_map(|rule| {
+        let clients = rule.clients.iter();
+        clients.map(|clients| (clients.to_string(), &rule.route))
+    });
+    let mut rules: Vec<_> = rules.collect();
+    rules.sort();
+    (&service.group, rules)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, Ipv6Addr};
+
+    use super::*;
+    use crate::{
+        config::{
+            parse,
+            problem::Report,
+            raw,
+            tests::{GOOD, mistakes},
+        },
+        model::{Clients, Prefix, Rule},
+    };
+
+    /// A configuration with another group and service `h`.
+    fn two_groups(members: &str) -> String {
+        let second = format!(
+            "[[group]]\nname = \"h\"\nprobe = {{ kind = \"none\" }}\nmember = [{members}]\n\
+             [[service]]\nname = \"t\"\naddress = \"203.0.113.11\"\nprotocol = \"tcp\"\n\
+             port = 80\ngroup = \"h\"\n"
+        );
+        format!("{GOOD}{second}")
+    }
+
+    #[test]
+    fn a_ring_pool_that_is_too_small_names_the_size_needed() {
+        let pool = |text: &str, size: u32| {
+            mistakes(&text.replace("[edge]", &format!("[edge]\nring_slots = {size}")))
+        };
+        assert_eq!(pool(GOOD, 32_768), [""; 0]);
+        let two = two_groups("{ backend = \"a\" }");
+        let expected = "edge.ring_slots: 49088 is too small for the rings of 2 groups and the \
+            change of one; use at least 49152";
+        assert_eq!(pool(&two, 49_088), [expected]);
+        assert_eq!(pool(&two, 49_152), [""; 0]);
+    }
+
+    fn name_of(number: u32) -> Name {
+        format!("x{number}").parse().unwrap()
+    }
+
+    /// What is wrong with the sizes of a model.
+    fn too_large(model: &Model) -> String {
+        let report = Report::default();
+        let checked = raw::document("", &report, |root| {
+            check(root, model);
+            Some(())
+        });
+        report
+            .verdict(checked)
+            .map_or_else(|errors| errors.to_string(), |()| String::new())
+    }
+
+    #[test]
+    fn more_members_than_there_are_targets() {
+        let mut model = parse(GOOD).unwrap().model;
+        let mut with_members = |count: usize| {
+            let members = &mut model.groups.get_mut("g").unwrap().members;
+            members.resize(count, members[0].clone());
+            too_large(&model)
+        };
+        assert_eq!(with_members(4095), "");
+        let expected = "group: there are 4096 members of groups that services use; \
+            use at most 4095, or spread them over several edges";
+        assert_eq!(with_members(4096), expected);
+    }
+
+    #[test]
+    fn more_services_than_the_tables_hold() {
+        let mut model = parse(GOOD).unwrap().model;
+        model.edge.ring_slots = 1 << 26;
+        let (service, group) = (model.services["s"].clone(), model.groups["g"].clone());
+        let name = name_of;
+        for number in 1..1024 {
+            let name = name(number);
+            model.services.insert(name.clone(), service.clone());
+            model.services.get_mut(&name).unwrap().group = name.clone();
+            model.groups.insert(name, group.clone());
+        }
+        assert_eq!(too_large(&model), "");
+        model.services.insert(name(1024), service);
+        let services = "service: there are 1025 services; \
+            use at most 1024, or spread them over several edges";
+        assert_eq!(too_large(&model), services);
+    }
+
+    /// A service with rules that send these clients to its group.
+    fn with_clients(clients: impl Iterator<Item = String>, route: &Route) -> Model {
+        let mut model = parse(GOOD).unwrap().model;
+        let service = model.services.get_mut("s").unwrap();
+        let range = |text: String| {
+            let (first, last) = text.split_once('-').unwrap();
+            Clients::new(first.parse().unwrap(), last.parse().unwrap()).unwrap()
+        };
+        service.rules = vec![Rule {
+            clients: clients.map(range).collect(),
+            route: route.clone(),
+        }];
+        model
+    }
+
+    #[test]
+    fn more_client_prefixes_than_the_tables_hold() {
+        let v4 = |count: u32| {
+            let first = |i: u32| Ipv4Addr::from_bits(0x0a00_0000 + 256 * i);
+            let clients = (0..count).map(|i| format!("{}-{}", first(i), first(i)));
+            too_large(&with_clients(clients, &Route::Drop))
+        };
+        assert_eq!(v4(8192), "");
+        let expected = "service: rules cut 8193 networks of 256 IPv4 addresses; use fewer IPv4 \
+            prefixes longer than /24, so that it is at most 8192";
+        assert_eq!(v4(8193), expected);
+        let v6 = |count: u128| {
+            let first = |i: u128| Ipv6Addr::from_bits((1 << 125) + (i << 65));
+            let clients = (0..count).map(|i| format!("{}-{}", first(i), first(i)));
+            too_large(&with_clients(clients, &Route::Drop))
+        };
+        assert_eq!(v6(65_536), "");
+        assert_eq!(
+            v6(65_537),
+            "service: the rules need 65537 IPv6 prefixes; use at most 65536"
+        );
+    }
+
+    #[test]
+    fn more_classes_than_there_are_numbers_and_rows() {
+        let network = |first: u32, length| {
+            let address = Ipv4Addr::from_bits(first);
+            Clients::from(Prefix::around(address.into(), length).unwrap())
+        };
+        let rule = |clients, route| Rule {
+            clients: vec![clients],
+            route,
+        };
+        let route = |number| Route::Group(name_of(number));
+        // The first service tells networks of 8 bits apart, the second what is in each.
+        let too_many = |networks: u32, others: u32| {
+            let by_8 = (0..networks).map(|i| rule(network(i << 24, 8), route(i)));
+            let by_16 = (0..networks * 256).map(|i| rule(network(i << 16, 16), route(i % 256)));
+            let other = |i: u32| vec![rule(network(i << 24, 8), Route::Drop)];
+            let mut rules = vec![by_8.collect(), by_16.collect()];
+            rules.extend((0..others).map(other));
+            let mut model = parse(GOOD).unwrap().model;
+            let service = model.services.remove("s").unwrap();
+            for (number, rules) in (0..).zip(rules) {
+                let mut service = Service {
+                    name: name_of(number),
+                    ..service.clone()
+                };
+                (service.port, service.rules) = (80 + number as u16, rules);
+                model.services.insert(service.name.clone(), service);
+            }
+            too_large(&model)
+        };
+        assert_eq!(too_many(127, 2), "");
+        let rows = "service: 5 services with rules times 32513 classes are too many; use fewer \
+            rules, or spread the services over several edges";
+        assert_eq!(too_many(127, 3), rows);
+        let classes = "service: the rules of all services make 32769 classes of clients; use fewer \
+            rules, so that there are at most 32767";
+        assert_eq!(too_many(128, 0), classes);
+    }
+}

@@ -1,0 +1,401 @@
+mod capacity;
+mod property;
+
+use std::{
+    net::{IpAddr, Ipv6Addr},
+    sync::Arc,
+};
+
+use super::*;
+use crate::{
+    class::partition,
+    config,
+    model::{Clients, Prefix, Route, Rule},
+    table::ClassTable,
+};
+
+/// What a packet that makes a new flow meets.
+#[derive(Clone, Debug, Eq, PartialEq)]
+enum Answer {
+    Drop,
+    /// From a ring of this group.
+    Group(u32),
+    Nobody,
+    Pass,
+}
+
+/// Does what the packet program does for a new flow.
+fn packet(tables: &Tables, key: &ServiceKey, client: IpAddr) -> Option<Answer> {
+    let service = tables.services.get(key)?;
+    let class = match service.row.classes() {
+        1 => 0,
+        _ => u32::from(number_of(tables.clients_in_use(), client)),
+    };
+    assert!(
+        class < service.row.classes(),
+        "a class that the row has not"
+    );
+    let answer = match tables.rows[(service.row.first() + class) as usize] {
+        Descriptor::NO_ANSWER => Answer::Nobody,
+        Descriptor::DROP => Answer::Drop,
+        Descriptor::PASS => Answer::Pass,
+        ring => {
+            let group = tables.group_of(ring).expect("a ring without targets");
+            for id in ids_in(tables, ring) {
+                assert_eq!(tables.targets[&id].group, group, "a ring of two groups");
+            }
+            assert!(serves(tables, service, group), "a group that may not serve");
+            Answer::Group(group)
+        }
+    };
+    Some(answer)
+}
+
+fn number_of(table: &ClassTable, client: IpAddr) -> u16 {
+    fn at<A: Ord>(runs: &[(A, u16)], address: A) -> u16 {
+        runs[runs.partition_point(|(first, _)| *first <= address) - 1].1
+    }
+    match client {
+        IpAddr::V4(v4) => at(table.v4(), v4.to_bits()),
+        IpAddr::V6(v6) => at(table.v6(), v6.to_bits()),
+    }
+}
+
+/// What the image says that a packet should meet.
+fn intended(image: &Image, key: &ServiceKey, client: IpAddr) -> Option<Answer> {
+    let spec = image.services.get(key)?;
+    let class = &image.clients.classes[image.clients.class_of(client)];
+    let route = class.get(key).cloned();
+    Some(
+        match route.unwrap_or_else(|| Route::Group(spec.group.clone())) {
+            Route::Drop => Answer::Drop,
+            Route::Pass => Answer::Pass,
+            Route::Group(group) if image.rings[&group].slots.is_empty() => Answer::Nobody,
+            Route::Group(group) => Answer::Group(group_id(&group)),
+        },
+    )
+}
+
+fn clients() -> Vec<IpAddr> {
+    let v4 = [
+        [10, 0, 0, 1],
+        [10, 0, 0, 130],
+        [10, 0, 1, 1],
+        [10, 1, 0, 1],
+        [11, 0, 0, 1],
+        [255, 255, 255, 255],
+    ];
+    let v6 = [1 << 125, 3 << 125, (1 << 125) + 1, 0, u128::MAX];
+    let v6 = v6.map(|bits| IpAddr::from(Ipv6Addr::from_bits(bits)));
+    v4.map(IpAddr::from).into_iter().chain(v6).collect()
+}
+
+fn prefixes() -> Vec<Prefix> {
+    let around = clients().into_iter().flat_map(|client| {
+        let lengths: &[u8] = if client.is_ipv4() {
+            &[8, 16, 24, 25, 32]
+        } else {
+            &[3, 64, 128]
+        };
+        lengths
+            .iter()
+            .map(move |length| Prefix::around(client, *length).unwrap())
+    });
+    around.collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+/// An image whose services, one per list of rules, have group `a` where no rule matches.
+fn with_rules(groups: &[(&str, &[u8])], services: &[(&str, Vec<(Prefix, Route)>)]) -> Image {
+    let mut image = image(groups);
+    image.services.clear();
+    let text = "edge = { name = \"e\", interfaces = [\"eth0\"] }";
+    let mut model = config::parse(text).unwrap().model;
+    for (number, (group, rules)) in services.iter().enumerate() {
+        let service = service(number as u8, group, rules);
+        let spec = ServiceSpec {
+            name: service.name.clone(),
+            group: service.group.clone(),
+            routes: rules.iter().map(|(_, route)| route.clone()).collect(),
+        };
+        image.services.insert(service.key(), spec);
+        model.services.insert(service.name.clone(), service);
+    }
+    image.clients = Arc::new(partition(&model));
+    image
+}
+
+fn service(number: u8, group: &str, rules: &[(Prefix, Route)]) -> crate::model::Service {
+    crate::model::Service {
+        name: name(&format!("s{number}")),
+        address: IpAddr::from([203, 0, 113, number]),
+        protocol: Protocol::TCP,
+        port: 80,
+        group: name(group),
+        rules: rules
+            .iter()
+            .map(|(prefix, route)| Rule {
+                clients: vec![Clients::from(*prefix)],
+                route: route.clone(),
+            })
+            .collect(),
+    }
+}
+
+fn prefix(text: &str) -> Prefix {
+    let (address, length) = text.split_once('/').unwrap();
+    Prefix::around(address.parse().unwrap(), length.parse().unwrap()).unwrap()
+}
+
+fn group(text: &str) -> Route {
+    Route::Group(name(text))
+}
+
+const GROUPS: &[(&str, &[u8])] = &[("a", &[1, 2]), ("b", &[3]), ("c", &[4])];
+
+fn keys() -> Vec<ServiceKey> {
+    (0..4).map(|number| service_key(number, 80)).collect()
+}
+
+/// Makes the tables say what the image says. After each single change every packet meets what it met
+/// before or what it should meet then; or what a group that served before says now.
+fn settle_soundly(tables: &mut Tables, image: &Image) -> Vec<Change> {
+    let groups = tables.groups();
+    let mut all = Vec::new();
+    for _ in 0..100 {
+        let plan = diff(tables, image).unwrap();
+        let before = answers(tables);
+        for change in &plan.changes {
+            follow(tables, change);
+            for (of, now) in answers(tables) {
+                let then = intended(image, &of.0, of.1);
+                let known = now == before[&of] || now == then || now.is_none();
+                let known = known || emptied_or_filled(&before[&of], &now, image, &groups);
+                assert!(
+                    known,
+                    "{of:?} meets {now:?}, was {:?}, {change:?}",
+                    before[&of]
+                );
+            }
+        }
+        all.extend(plan.changes);
+        if !plan.later {
+            assert_eq!(diff(tables, image), Ok(Plan::default()));
+            return all;
+        }
+        tables.release();
+    }
+    panic!("it does not end")
+}
+
+/// Whether the ring of a group became an empty one, or an empty one that of a group that served before.
+fn emptied_or_filled(
+    before: &Option<Answer>,
+    now: &Option<Answer>,
+    image: &Image,
+    groups: &BTreeSet<u32>,
+) -> bool {
+    match (before, now) {
+        (Some(Answer::Nobody), Some(Answer::Group(group))) => groups.contains(group),
+        (Some(Answer::Group(group)), Some(Answer::Nobody)) => {
+            let ring = image
+                .rings
+                .iter()
+                .find(|(name, _)| group_id(name) == *group);
+            ring.is_none_or(|(_, ring)| ring.slots.is_empty())
+        }
+        _ => false,
+    }
+}
+
+fn answers(tables: &Tables) -> BTreeMap<(ServiceKey, IpAddr), Option<Answer>> {
+    let all = keys()
+        .into_iter()
+        .flat_map(|key| clients().into_iter().map(move |it| (key, it)));
+    all.map(|of| (of, packet(tables, &of.0, of.1))).collect()
+}
+
+fn assert_shows(tables: &Tables, image: &Image) {
+    for ((key, client), answer) in answers(tables) {
+        assert_eq!(answer, intended(image, &key, client), "{key:?} {client}");
+    }
+}
+
+fn count(changes: &[Change], wanted: &str) -> usize {
+    changes
+        .iter()
+        .filter(|change| kind(change) == wanted)
+        .count()
+}
+
+#[test]
+fn clients_get_what_the_rules_say() {
+    let mut tables = tables();
+    let rules = vec![
+        (prefix("10.0.0.0/8"), group("b")),
+        (prefix("10.0.0.0/25"), Route::Drop),
+        (prefix("2000::/3"), Route::Pass),
+    ];
+    let image = with_rules(GROUPS, &[("a", rules.clone()), ("c", vec![]), ("c", rules)]);
+    settle_soundly(&mut tables, &image);
+    assert_shows(&tables, &image);
+    let row = |number| tables.services[&service_key(number, 80)].row;
+    assert_eq!((row(1).classes(), row(0).classes()), (1, 16));
+    assert_ne!(row(0), row(2), "their own groups differ");
+}
+
+#[test]
+fn services_with_equal_rules_share_a_row() {
+    let mut tables = tables();
+    let rules = vec![(prefix("10.0.0.0/8"), group("b"))];
+    let image = with_rules(GROUPS, &[("a", rules.clone()), ("a", rules)]);
+    settle_soundly(&mut tables, &image);
+    let row = |number| tables.services[&service_key(number, 80)].row;
+    assert_eq!(row(0), row(1));
+}
+
+#[test]
+fn when_only_rings_change_the_client_prefixes_are_not_touched() {
+    let mut tables = tables();
+    let rules = vec![(prefix("10.0.0.0/8"), group("b"))];
+    let first = with_rules(GROUPS, &[("a", rules.clone())]);
+    settle_soundly(&mut tables, &first);
+    let next = with_rules(&[("a", &[1]), ("b", &[3, 5])], &[("a", rules)]);
+    let changes = settle_soundly(&mut tables, &next);
+    assert_eq!(
+        (count(&changes, "clients"), count(&changes, "select")),
+        (0, 0)
+    );
+    assert_shows(&tables, &next);
+    let other = with_rules(GROUPS, &[("a", vec![(prefix("10.0.0.0/8"), group("c"))])]);
+    let changes = settle_soundly(&mut tables, &other);
+    assert_eq!(
+        count(&changes, "clients"),
+        0,
+        "the same clients get something else"
+    );
+    assert_shows(&tables, &other);
+}
+
+#[test]
+fn a_class_that_stays_keeps_its_number_and_a_new_one_rests_none() {
+    let mut tables = tables();
+    let rules = vec![(prefix("10.0.0.0/8"), group("b"))];
+    settle_soundly(&mut tables, &with_rules(GROUPS, &[("a", rules.clone())]));
+    let ten = |tables: &Tables| number_of(tables.clients_in_use(), [10, 1, 0, 1].into());
+    let before = ten(&tables);
+    let more = [rules, vec![(prefix("10.0.0.0/24"), group("c"))]].concat();
+    rest(&mut tables);
+    let next = with_rules(GROUPS, &[("a", more)]);
+    let changes = settle_soundly(&mut tables, &next);
+    assert_eq!(count(&changes, "put"), 0, "the row has room");
+    assert_eq!(ten(&tables), before);
+
+    let adopted = Tables {
+        retired: Default::default(),
+        ..tables.clone()
+    };
+    assert_eq!(
+        diff(&adopted, &next),
+        Ok(Plan::default()),
+        "a restart finds the numbers again"
+    );
+}
+
+#[test]
+fn a_buffer_is_not_written_before_it_has_rested() {
+    let mut tables = tables();
+    let rule = |text, to| vec![(prefix(text), group(to))];
+    settle_soundly(
+        &mut tables,
+        &with_rules(GROUPS, &[("a", rule("10.0.0.0/8", "b"))]),
+    );
+    let next = with_rules(GROUPS, &[("a", rule("11.0.0.0/8", "b"))]);
+    let waits = Plan {
+        changes: vec![],
+        later: true,
+    };
+    assert_eq!(diff(&tables, &next), Ok(waits.clone()));
+    tables.release();
+    assert_eq!(diff(&tables, &next), Ok(waits));
+    tables.release();
+    let changes = settle_soundly(&mut tables, &next);
+    assert_eq!(count(&changes, "select"), 1);
+    assert_shows(&tables, &next);
+}
+
+#[test]
+fn while_a_group_of_a_rule_is_undecided_all_rules_stay_and_their_rings_go_on() {
+    let mut tables = tables();
+    let old = vec![(prefix("10.0.0.0/8"), group("b"))];
+    settle_soundly(
+        &mut tables,
+        &with_rules(GROUPS, &[("a", old.clone()), ("a", old)]),
+    );
+    let before = tables.clone();
+    rest(&mut tables);
+    let new = vec![(prefix("11.0.0.0/8"), group("c"))];
+    let moved = vec![(prefix("11.0.0.0/8"), group("b"))];
+    let groups: &[(&str, &[u8])] = &[("a", &[1]), ("b", &[3]), ("c", &[4])];
+    let mut held = with_rules(groups, &[("a", new), ("a", moved)]);
+    held.held.insert(name("c"));
+    let plan = diff(&tables, &held).unwrap();
+    assert!(!plan.later && count(&plan.changes, "clients") == 0);
+    follow_all(&mut tables, &plan);
+    assert_eq!(answers(&tables), answers(&before));
+    let service = tables.services[&service_key(0, 80)];
+    let ring = tables
+        .rings_of(service.row)
+        .find(|ring| tables.group_of(*ring) == Some(group_id(&name("a"))));
+    let ids: BTreeSet<_> = ids_in(&tables, ring.unwrap()).into_iter().collect();
+    assert_eq!(ids.len(), 1, "the ring of a follows its members");
+    held.held.clear();
+    settle_soundly(&mut tables, &held);
+    assert_shows(&tables, &held);
+}
+
+#[test]
+fn flows_go_on_with_the_group_that_their_clients_left() {
+    let mut tables = tables();
+    let to = |to| vec![(prefix("10.0.0.0/8"), group(to))];
+    settle_soundly(&mut tables, &with_rules(GROUPS, &[("a", to("b"))]));
+    let id = tables.target_id(&member("b", 3)).unwrap();
+    let next = with_rules(GROUPS, &[("c", to("c"))]);
+    settle_soundly(&mut tables, &next);
+    rest(&mut tables);
+    let service = tables.services[&service_key(0, 80)];
+    let may = |tables: &Tables, group: &str| serves(tables, &service, group_id(&name(group)));
+    assert!(
+        may(&tables, "a") && may(&tables, "b"),
+        "the rule's old group and the service's"
+    );
+    for (named, stays) in [(BTreeSet::from([id]), true), (BTreeSet::new(), false)] {
+        for change in collect(&tables, &next, &named) {
+            follow(&mut tables, &change);
+        }
+        assert_eq!(may(&tables, "b"), stays);
+        assert!(!may(&tables, "a") && may(&tables, "c"));
+        assert_eq!(diff(&tables, &next), Ok(Plan::default()));
+    }
+}
+
+#[test]
+fn groups_of_a_service_that_ended_are_forgotten_before_its_id_is_used_again() {
+    let mut tables = tables();
+    let rules = vec![(prefix("10.0.0.0/8"), group("b"))];
+    settle_soundly(&mut tables, &with_rules(GROUPS, &[("a", rules)]));
+    let id = tables.services[&service_key(0, 80)].id;
+    let next = image(&[("c", &[4])]);
+    let none = with_rules(GROUPS, &[]);
+    settle_soundly(&mut tables, &none);
+    rest(&mut tables);
+    rest(&mut tables);
+    let mut early = tables.clone();
+    update(&mut early, &next);
+    assert_ne!(early.services[&service_key(0, 80)].id, id);
+    for change in collect(&tables, &none, &BTreeSet::new()) {
+        follow(&mut tables, &change);
+    }
+    assert!(tables.service_groups.is_empty());
+    update(&mut tables, &next);
+    assert_eq!(tables.services[&service_key(0, 80)].id, id);
+}

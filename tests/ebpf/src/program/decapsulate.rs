@@ -1,0 +1,134 @@
+//! The end of a tunnel, on a backend of the lab: 4in4 (RFC 2003) and 6in6 (RFC 2473).
+//!
+//! It is strict, because no kernel looks at the outer header after it: a packet whose outer header
+//! is wrong keeps it, and the kernel has no use for that.
+
+use core::mem;
+
+use aya_ebpf::{
+    Global,
+    bindings::xdp_action,
+    helpers::bpf_xdp_adjust_head,
+    macros::{map, xdp},
+    maps::PerCpuArray,
+    programs::XdpContext,
+};
+use lb_ebpf::{
+    cursor::Cursor,
+    header::{Ethernet, Header},
+};
+use network_types::ip::{Ipv4Hdr, Ipv6Hdr};
+
+use super::cursor;
+
+/// Packets that were taken apart: 4in4, 6in6.
+#[map]
+static DECAPSULATED: PerCpuArray<u64> = PerCpuArray::with_max_entries(2, 0);
+
+/// The host's own addresses, to which tunnels lead.
+#[unsafe(no_mangle)]
+static TUNNEL_END_V4: Global<[u8; 4]> = Global::new([0; 4]);
+#[unsafe(no_mangle)]
+static TUNNEL_END_V6: Global<[u8; 16]> = Global::new([0; 16]);
+
+const IPV6: [u8; 2] = [0x86, 0xdd];
+
+/// Numbers of the inner protocol: IPv4 and IPv6.
+const IPIP: u8 = 4;
+const IPV6_IN: u8 = 41;
+
+/// In the third word of an IPv4 header: more fragments follow, and the offset of this one.
+const FRAGMENT: u16 = 0x3fff;
+
+#[repr(transparent)]
+struct OuterV6(Ipv6Hdr);
+
+// SAFETY: its fields are bytes and arrays of bytes, in `repr(C)`.
+unsafe impl Header for OuterV6 {}
+
+const _: () = assert!(size_of::<OuterV6>() == 40 && align_of::<OuterV6>() == 1);
+
+/// The kind of tunnel that a packet came by; its number is its place in DECAPSULATED.
+#[derive(Clone, Copy)]
+enum Tunnel {
+    V4 = 0,
+    V6 = 1,
+}
+
+#[xdp]
+fn decapsulate(mut context: XdpContext) -> u32 {
+    let mut packet = cursor(&mut context);
+    let Some(ethernet) = packet.take::<Ethernet>() else {
+        return xdp_action::XDP_PASS;
+    };
+    let ethernet = *ethernet;
+    let tunnel = match ethernet.ether_type {
+        Ethernet::IPV4 => outer_v4(&mut packet),
+        IPV6 => outer_v6(&mut packet),
+        _ => None,
+    };
+    let Some(tunnel) = tunnel else {
+        return xdp_action::XDP_PASS;
+    };
+    match unwrap(&mut context, tunnel, ethernet) {
+        Some(()) => xdp_action::XDP_PASS,
+        None => xdp_action::XDP_ABORTED,
+    }
+}
+
+#[inline(always)]
+fn outer_v4(packet: &mut Cursor<'_>) -> Option<Tunnel> {
+    let length = packet.remaining();
+    let ip = packet.take::<Ipv4Hdr>()?;
+    let is_tunnel = ip.vihl == 0x45
+        && ip.proto == IPIP
+        && ip.dst_addr == TUNNEL_END_V4.load()
+        && u16::from_be_bytes(ip.frags) & FRAGMENT == 0
+        && usize::from(u16::from_be_bytes(ip.tot_len)) == length
+        && sums_up(ip);
+    let inner = packet.take::<Ipv4Hdr>()?;
+    (is_tunnel && inner.version() == 4).then_some(Tunnel::V4)
+}
+
+#[inline(always)]
+fn outer_v6(packet: &mut Cursor<'_>) -> Option<Tunnel> {
+    let OuterV6(ip) = packet.take()?;
+    let is_tunnel = ip.version() == 6
+        && ip.next_hdr == IPV6_IN
+        && ip.dst_addr == TUNNEL_END_V6.load()
+        && usize::from(u16::from_be_bytes(ip.payload_len)) == packet.remaining();
+    let OuterV6(inner) = packet.take()?;
+    (is_tunnel && inner.version() == 6).then_some(Tunnel::V6)
+}
+
+/// Whether the checksum of a header is right: the sum of all its words is then all ones (RFC 1071).
+#[inline(always)]
+fn sums_up(ip: &Ipv4Hdr) -> bool {
+    // SAFETY: both are 20 bytes, and all bytes are a value of the array.
+    let words: [[u8; 2]; 10] = unsafe { mem::transmute(*ip) };
+    let mut sum = 0;
+    for word in words {
+        sum += u32::from(u16::from_be_bytes(word));
+    }
+    sum = (sum & 0xffff) + (sum >> 16);
+    (sum & 0xffff) + (sum >> 16) == 0xffff
+}
+
+/// Takes the outer header away and puts the Ethernet header before the inner one; the family, and
+/// with it the EtherType, is the same.
+#[inline(always)]
+fn unwrap(context: &mut XdpContext, tunnel: Tunnel, ethernet: Ethernet) -> Option<()> {
+    let outer = match tunnel {
+        Tunnel::V4 => size_of::<Ipv4Hdr>(),
+        Tunnel::V6 => size_of::<Ipv6Hdr>(),
+    };
+    // SAFETY: no cursor lives, and the next one asks for the packet's place anew.
+    if unsafe { bpf_xdp_adjust_head(context.ctx, outer as i32) } != 0 {
+        return None;
+    }
+    *cursor(context).take()? = ethernet;
+    let count = DECAPSULATED.get_ptr_mut(tunnel as u32)?;
+    // SAFETY: only this CPU writes it.
+    unsafe { *count += 1 };
+    Some(())
+}
