@@ -195,6 +195,5 @@ fn places_of(word: u64) -> [Place; IN_WORD as usize] {
 }
 
 fn bits(address: Address) -> u128 {
-    let words = address.words().into_iter();
-    words.fold(0, |bits, word| bits << 32 | u128::from(word))
+    u128::from_be_bytes(address.octets())
 }
