@@ -221,21 +221,20 @@ fn large() -> [(&'static str, String); 4] {
 /// The codes of files with certificates that are not what they should be.
 fn untrusted() -> Vec<&'static str> {
     let broken = b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
-    let reads: [&dyn Fn(&Path) -> io::Result<Vec<u8>>; 3] = [
-        &|_| Err(io::Error::other("gone")),
-        &|_| Ok(Vec::new()),
-        &|_| Ok(broken.to_vec()),
-    ];
-    let code = |probe: &str, read| {
+    let code = |probe: &str, read: &dyn Fn(&Path) -> io::Result<Vec<u8>>| {
         let trusted = &Vec::new;
-        let Errors(errors) =
-            parse_on(&with("\"http\"", probe), Host { read, trusted }).unwrap_err();
+        let text = with("\"http\"", probe);
+        let Errors(errors) = parse_on(&text, Host { read, trusted }).unwrap_err();
         errors[0].code
     };
     let named = "\"https\", host = \"a\", ca_file = \"/ca.pem\"";
-    let mut codes: Vec<_> = reads.iter().map(|read| code(named, *read)).collect();
-    codes.push(code("\"https\", host = \"a\"", reads[0]));
-    codes
+    let gone = |_: &Path| Err(io::Error::other("gone"));
+    vec![
+        code(named, &gone),
+        code(named, &|_| Ok(Vec::new())),
+        code(named, &|_| Ok(broken.to_vec())),
+        code("\"https\", host = \"a\"", &gone),
+    ]
 }
 
 /// What is wrong with the text of a configuration, or looks unintended.
