@@ -177,7 +177,10 @@ fn the_outer_source_follows_the_edge_s_addresses() {
         watch.expect(tunnel(v6), from("2001:db8::1")).await;
 
         // The route to the backend stays, but only the link-local address is left.
-        edge.ip(&["address del 2001:db8::1/64 dev eth0"]);
+        edge.ip(&[
+            &format!("address del {}/64 dev eth0", edge.address_v6()),
+            "address del 2001:db8::1/64 dev eth0",
+        ]);
         let why = "this edge has no IPv6 address to send to 2001:db8::65 from; give eth0 one";
         watch.refused(tunnel(v6), why).await;
         edge.ip(&["address add 2001:db8::8/64 dev eth0 nodad"]);
