@@ -38,10 +38,10 @@ fn write(line: &Option<Tuple>, outcome: Outcome) {
     let (client, service) = (tuple.client.octets(), tuple.service.octets());
     let ports = tuple.ports;
     macro_rules! write {
-        ($client:expr, $service:expr) => {
+        ($format:literal, $client:expr, $service:expr) => {
             debug!(
                 (), // a context that the macro does not use
-                "{}: {:i} port {} -> {:i} port {}, target {}",
+                $format,
                 verdict.label(),
                 $client,
                 ports.client(),
@@ -53,8 +53,9 @@ fn write(line: &Option<Tuple>, outcome: Outcome) {
     }
     if tuple.client.is_v4() {
         let v4 = |[.., a, b, c, d]: [u8; 16]| Ipv4Addr::new(a, b, c, d);
-        write!(v4(client), v4(service));
+        write!("{}: {:i}:{} -> {:i}:{}, target {}", v4(client), v4(service));
     } else {
-        write!(Ipv6Addr::from(client), Ipv6Addr::from(service));
+        let [client, service] = [client, service].map(Ipv6Addr::from);
+        write!("{}: [{:i}]:{} -> [{:i}]:{}, target {}", client, service);
     }
 }
