@@ -7,4 +7,6 @@
 pub mod datapath;
 pub mod lab;
 pub mod prometheus;
+pub mod random;
+pub mod rules;
 pub mod statistics;

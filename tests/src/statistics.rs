@@ -1,5 +1,7 @@
 //! Medians, and how sure they are.
 
+use crate::random::Random;
+
 /// Samples drawn for an interval.
 const RESAMPLES: usize = 2000;
 
@@ -18,12 +20,12 @@ impl Estimate {
     /// Of at least one value (percentile bootstrap: Efron and Tibshirani, "An Introduction to the
     /// Bootstrap", 1993, chapter 13). Equal values give equal intervals.
     pub fn of(values: &[f64]) -> Self {
-        let mut random = 0;
+        let mut random = Random(0);
         let mut medians: Vec<f64> = (0..RESAMPLES)
             .map(|_| {
                 let resample = values
                     .iter()
-                    .map(|_| values[draw(&mut random, values.len())]);
+                    .map(|_| values[(random.draw() % values.len() as u64) as usize]);
                 median(resample.collect())
             })
             .collect();
@@ -45,14 +47,6 @@ pub fn median(mut values: Vec<f64>) -> f64 {
     } else {
         f64::midpoint(values[middle - 1], values[middle])
     }
-}
-
-/// A number below `end` (splitmix64).
-fn draw(state: &mut u64, end: usize) -> usize {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mixed = (*state ^ *state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    ((mixed ^ mixed >> 31) % end as u64) as usize
 }
 
 #[cfg(test)]
@@ -96,12 +90,12 @@ mod tests {
     /// is 2 x 1.96 of them wide.
     #[test]
     fn the_interval_is_as_wide_as_theory_says() {
-        let mut random = 1;
+        let mut random = Random(1);
         let mut widths = Vec::new();
         for _ in 0..15 {
             let mut normal = || {
                 (0..12)
-                    .map(|_| draw(&mut random, 1 << 20) as f64 / f64::from(1 << 20))
+                    .map(|_| (random.draw() % (1 << 20)) as f64 / f64::from(1 << 20))
                     .sum::<f64>()
                     - 6.0
             };

@@ -150,12 +150,8 @@ impl Daemon {
             },
             view,
             pending: self.pending.as_ref().map(|(_, why)| why.clone()),
-            verdicts: (totals.verdicts.iter())
-                .map(|(verdict, counter)| (verdict.label().to_owned(), counter.packets))
-                .collect(),
-            flow_events: (totals.flow_events.iter())
-                .map(|(event, counter)| (event.label().to_owned(), counter.packets))
-                .collect(),
+            verdicts: totals.packets_by_verdict(),
+            flow_events: totals.packets_by_flow_event(),
         }
     }
 }

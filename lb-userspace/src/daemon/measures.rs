@@ -2,12 +2,12 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant},
 };
 
 use lb_common::tick;
 
-use super::Daemon;
+use super::{Daemon, state::unix_time};
 use crate::{
     dataplane::{Totals, monotonic},
     metrics::{Applies, Endpoint, Ledger, ProbeResults, Snapshot},
@@ -81,7 +81,7 @@ impl Daemon {
             Some((name.clone(), ledger.total(name, *counter)))
         });
         let targets = targets.collect();
-        let now = unix_time();
+        let now = unix_time().as_secs_f64();
         Ok(Snapshot {
             status,
             started: now - self.started.elapsed().as_secs_f64(),
@@ -117,13 +117,4 @@ impl Daemon {
             }
         }
     }
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the daemon is where the clock is read"
-)]
-fn unix_time() -> f64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    now.map_or(0.0, |now| now.as_secs_f64())
 }

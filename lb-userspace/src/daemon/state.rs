@@ -36,7 +36,7 @@ impl StateFile {
             .with_context(|| format!("edge.state_dir {}", directory.display()))?;
         let path = directory.join("state.json");
         let saved = match fs::read(&path) {
-            Ok(bytes) => read(&bytes, seconds()).or_else(|error| {
+            Ok(bytes) => read(&bytes, unix_time().as_secs()).or_else(|error| {
                 let aside = path.with_extension("json.bad");
                 tracing::error!(
                     "{} is not understood ({error}); it is kept as {}, drains in it are not in force",
@@ -55,7 +55,7 @@ impl StateFile {
     pub(super) fn write(&self, saved: &Saved) -> anyhow::Result<()> {
         let write = || -> io::Result<()> {
             let content = Content {
-                saved_at: seconds(),
+                saved_at: unix_time().as_secs(),
                 admin: serde_json::to_value(&saved.admin)?,
                 found: serde_json::to_value(&saved.found)?,
             };
@@ -85,9 +85,9 @@ fn read(bytes: &[u8], now: u64) -> Result<Saved, serde_json::Error> {
     clippy::disallowed_methods,
     reason = "the daemon is where the clock is read"
 )]
-fn seconds() -> u64 {
+pub(super) fn unix_time() -> Duration {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    now.map_or(0, |now| now.as_secs())
+    now.unwrap_or_default()
 }
 
 #[cfg(test)]

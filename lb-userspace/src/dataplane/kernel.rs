@@ -8,7 +8,7 @@ use aya::{
 use lb_common::{
     ABI_VERSION, Address, Bucket, CHUNK, Chunk, Control, Counter, Descriptor, FLOW_EVENTS,
     FlowEvent, HEARTBEAT_OFFSET, HashKey, IDLE_TICKS, Port, Service, ServiceGroup, ServiceKey,
-    Target, VERDICTS, Verdict,
+    Target, VERDICTS, Verdict, WAYS,
 };
 
 use super::{Capacity, Change, Tables, clients::Clients, mapped::Mapped, pins::Pins};
@@ -69,6 +69,24 @@ pub struct Totals {
     pub services: BTreeMap<ServiceKey, Counter>,
     /// By target id.
     pub targets: BTreeMap<u16, Counter>,
+}
+
+impl Totals {
+    /// Packets by the name of the way that they left.
+    pub fn packets_by_verdict(&self) -> BTreeMap<String, u64> {
+        let named = self.verdicts.iter();
+        named
+            .map(|(it, counter)| (it.label().to_owned(), counter.packets))
+            .collect()
+    }
+
+    /// Packets by the name of what became of their look-up in the flow table.
+    pub fn packets_by_flow_event(&self) -> BTreeMap<String, u64> {
+        let named = self.flow_events.iter();
+        named
+            .map(|(it, counter)| (it.label().to_owned(), counter.packets))
+            .collect()
+    }
 }
 
 impl Kernel {
@@ -248,9 +266,9 @@ impl Kernel {
         named
     }
 
-    /// Number of buckets of the flow table.
-    pub(super) fn buckets(&self) -> u32 {
-        self.flows.len()
+    /// Entries that the flow table has place for.
+    pub fn flow_entries(&self) -> u32 {
+        self.flows.len() * WAYS as u32
     }
 
     /// Draws the secret of the flow table, once: then it stays.

@@ -1,7 +1,5 @@
 use std::path::Path;
 
-use lb_common::WAYS;
-
 use super::{
     Kernel, KernelError, detach,
     interface::{self, Mode},
@@ -47,11 +45,4 @@ pub fn look(pin_dir: &Path) -> Result<Option<Left>, LookError> {
         ours.then(|| (interface::name(link.interface), there.mode))
     });
     Ok(Some(Left { kernel, attached }))
-}
-
-impl Kernel {
-    /// Entries that the flow table has place for.
-    pub fn flow_entries(&self) -> u32 {
-        self.buckets() * WAYS as u32
-    }
 }

@@ -15,10 +15,10 @@ use lb_common::{
     ForwardMode, HashKey, Outer, Place, Port, Row, Service, ServiceKey, Target, TargetState,
     Verdict, WAYS,
 };
-use lb_userspace::dataplane::object::OBJECT;
-use nix::time::{ClockId, clock_gettime};
+use lb_userspace::dataplane::{monotonic, object::OBJECT};
 
 use super::packet::{self, Packet};
+use crate::random::Random;
 
 /// The frame is dropped.
 pub const XDP_DROP: u32 = 1;
@@ -407,20 +407,15 @@ pub fn control(secret: u64) -> Control {
 
 /// The present tick of the clock that the program reads.
 pub fn now() -> u32 {
-    let time = clock_gettime(ClockId::CLOCK_MONOTONIC_COARSE).unwrap();
-    let nanoseconds = time.tv_sec() * 1_000_000_000 + time.tv_nsec();
-    lb_common::tick(u64::try_from(nanoseconds).unwrap())
+    lb_common::tick(monotonic())
 }
 
-/// A key whose bytes look random (splitmix64).
+/// A key whose bytes look random.
 fn key(seed: u64) -> HashKey {
-    let mut state = seed.wrapping_mul(0xd134_2543_de82_ef95);
+    let mut random = Random(seed.wrapping_mul(0xd134_2543_de82_ef95));
     let mut bytes = [0; HashKey::BYTES];
     for word in bytes.chunks_exact_mut(8) {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        word.copy_from_slice(&(mixed ^ mixed >> 31).to_ne_bytes());
+        word.copy_from_slice(&random.draw().to_ne_bytes());
     }
     HashKey::from_bytes(bytes)
 }

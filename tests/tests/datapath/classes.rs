@@ -9,7 +9,7 @@ use lb_common::{
 };
 use lb_tests::datapath::{
     edge::{self, Edge, GROUP, Ran, Settings, WEB, XDP_DROP, XDP_PASS},
-    packet::{ACK, Packet, syn, syn_v6},
+    packet::{ACK, CLIENT, Packet, syn, syn_v6},
 };
 
 /// Of each class 0 to 3 the target's last MAC byte.
@@ -122,12 +122,8 @@ fn a_flow_keeps_its_target_when_its_client_changes_class() {
     assert_eq!(edge.backend(&syn()), Some(10));
     edge.set_networks(0, &[([192, 0, 2], Place::class(2))]);
     assert_eq!(edge.backend(&syn().flags(ACK)), Some(10));
-    let other = syn().from((syn_client(), 50_000));
+    let other = syn().from((CLIENT.0, 50_000));
     assert_eq!(edge.backend(&other), Some(12));
-}
-
-fn syn_client() -> IpAddr {
-    lb_tests::datapath::packet::CLIENT.0
 }
 
 #[test]

@@ -18,12 +18,13 @@ use lb_tests::{
         packet::syn,
     },
     lab::{BpfFs, Scratch},
+    random::Random,
+    rules,
 };
 use lb_userspace::{
     class::partition,
-    config,
     dataplane::{Change, Kernel},
-    model::{Clients, Model, Prefix, Route, Rule},
+    model::{Prefix, Route},
     table::ClassTable,
 };
 
@@ -33,23 +34,11 @@ const NO_PREALLOC: u32 = 1;
 /// Groups besides the one where no rule matches; as many as a frame's last byte tells apart.
 const GROUPS: u64 = 200;
 
-/// Numbers that look random (splitmix64).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ mixed >> 31
-    }
-}
-
 /// Prefixes with numbers of groups; most are no longer than /24, as in the internet's table.
 fn random_prefixes(random: &mut Random) -> BTreeMap<Prefix, u64> {
     let mut prefixes = BTreeMap::new();
     while prefixes.len() < 100_000 {
-        let bits = random.next();
+        let bits = random.draw();
         let length = match bits % 64 {
             0..4 => 25 + bits / 64 % 8,
             4..8 => 8 + bits / 64 % 8,
@@ -57,38 +46,25 @@ fn random_prefixes(random: &mut Random) -> BTreeMap<Prefix, u64> {
         };
         let address = Ipv4Addr::from_bits((bits >> 32) as u32);
         let prefix = Prefix::around(address.into(), length as u8).unwrap();
-        prefixes.insert(prefix, 1 + random.next() % GROUPS);
+        prefixes.insert(prefix, 1 + random.draw() % GROUPS);
     }
     prefixes
 }
 
+/// Where the clients of a group go; those of group 0 are those that no rule matches.
 fn route(group: u64) -> Route {
-    Route::Group(format!("g{group}").parse().unwrap())
-}
-
-fn model(prefixes: &BTreeMap<Prefix, u64>) -> Model {
-    let text = r#"
-        edge = { name = "e", interfaces = ["eth0"] }
-        backend = [{ name = "a", address = "10.0.0.1" }]
-        group = [{ name = "g0", member = [{ backend = "a" }], probe = { kind = "none" } }]
-        service = [{ name = "web", address = "203.0.113.10", port = 80, protocol = "tcp", group = "g0" }]
-    "#;
-    let mut model = config::parse(text).unwrap().model;
-    let mut by_group: BTreeMap<u64, Vec<Clients>> = BTreeMap::new();
-    for (prefix, group) in prefixes {
-        by_group.entry(*group).or_default().push((*prefix).into());
-    }
-    let rule = |(group, clients)| Rule {
-        clients,
-        route: route(group),
+    let name = match group {
+        0 => "web".to_owned(),
+        _ => format!("g{group}"),
     };
-    model.services.get_mut("web").unwrap().rules = by_group.into_iter().map(rule).collect();
-    model
+    Route::Group(name.parse().unwrap())
 }
 
 /// An edge in which the frames for group n go to backend n.
 fn edge(prefixes: &BTreeMap<Prefix, u64>, maps: &BpfFs) -> Edge {
-    let clients = partition(&model(prefixes));
+    let given = prefixes.iter();
+    let given = given.map(|(prefix, group)| (*prefix, route(*group)));
+    let clients = partition(&rules::model(given));
     let mut edge = Edge::load(&Settings {
         // Every packet asks for its class.
         insert_limit: 0,
@@ -135,8 +111,8 @@ fn the_program_and_an_lpm_trie_agree_on_a_million_clients_of_100_000_prefixes() 
     let all: Vec<&Prefix> = prefixes.keys().collect();
     for round in 0..1_000_000 {
         let client = match round % 2 {
-            0 => Ipv4Addr::from_bits(random.next() as u32),
-            _ => near_the_end_of_one(&all, random.next()),
+            0 => Ipv4Addr::from_bits(random.draw() as u32),
+            _ => near_the_end_of_one(&all, random.draw()),
         };
         let by_trie = trie.get(&Key::new(128, client.into()), 0).unwrap_or(0);
         let by_program = edge.backend(&syn().from((client.into(), 40_000)));

@@ -1,46 +1,16 @@
 //! Client prefixes in the kernel's maps.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
+use lb_tests::{random::Random, rules};
 use lb_userspace::{
     class::partition,
-    config,
     dataplane::{Change, Kernel},
-    model::{Clients, Model, Prefix, Route, Rule},
+    model::{Prefix, Route},
     table::{ClassTable, Image, ServiceSpec},
 };
 
 use crate::host::{Host, image, show, start};
-
-/// Numbers that look random (splitmix64).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ mixed >> 31
-    }
-}
-
-fn model(rules: impl IntoIterator<Item = (Prefix, Route)>) -> Model {
-    let text = r#"
-        edge = { name = "e", interfaces = ["eth0"] }
-        backend = [{ name = "a", address = "10.0.0.1" }]
-        group = [{ name = "web", member = [{ backend = "a" }], probe = { kind = "none" } }]
-        service = [{ name = "web", address = "203.0.113.10", port = 80, protocol = "tcp", group = "web" }]
-    "#;
-    let mut model = config::parse(text).unwrap().model;
-    let mut by_route: BTreeMap<Route, Vec<Clients>> = BTreeMap::new();
-    for (prefix, route) in rules {
-        by_route.entry(route).or_default().push(prefix.into());
-    }
-    let rule = |(route, clients)| Rule { clients, route };
-    let rules = by_route.into_iter().map(rule).collect();
-    model.services.get_mut("web").unwrap().rules = rules;
-    model
-}
 
 fn prefix(text: &str) -> Prefix {
     let (address, length) = text.split_once('/').unwrap();
@@ -49,7 +19,7 @@ fn prefix(text: &str) -> Prefix {
 
 /// The image with these rules for its service on port 80.
 fn with_rules(mut image: Image, rules: &[(Prefix, Route)]) -> Image {
-    let model = model(rules.iter().cloned());
+    let model = rules::model(rules.iter().cloned());
     let service = &model.services["web"];
     let spec = ServiceSpec {
         name: service.name.clone(),
@@ -100,9 +70,9 @@ fn a_buffer_that_is_written_over_says_nothing_of_what_it_said() {
     let mut random = Random(7);
     for _ in 0..3 {
         let v6 = (0..600)
-            .map(|_| (u128::from(random.next()) << 64, 1))
+            .map(|_| (u128::from(random.draw()) << 64, 1))
             .collect();
-        let v4 = (0..600).map(|_| (random.next() as u32, 2)).collect();
+        let v4 = (0..600).map(|_| (random.draw() as u32, 2)).collect();
         let table = Arc::new(table_of(v4, v6));
         let write = Change::WriteClients { buffer: 1, table };
         for _ in 0..2 {

@@ -104,12 +104,8 @@ impl Left {
             },
             services: services.collect(),
             targets: targets.collect(),
-            verdicts: (totals.verdicts.iter())
-                .map(|(verdict, counter)| (verdict.label().to_owned(), counter.packets))
-                .collect(),
-            flow_events: (totals.flow_events.iter())
-                .map(|(event, counter)| (event.label().to_owned(), counter.packets))
-                .collect(),
+            verdicts: totals.packets_by_verdict(),
+            flow_events: totals.packets_by_flow_event(),
         }))
     }
 

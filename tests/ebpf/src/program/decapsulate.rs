@@ -13,10 +13,7 @@ use aya_ebpf::{
     maps::PerCpuArray,
     programs::XdpContext,
 };
-use lb_ebpf::{
-    cursor::Cursor,
-    header::{Ethernet, Header},
-};
+use lb_ebpf::{cursor::Cursor, header::Ethernet};
 use network_types::ip::{Ipv4Hdr, Ipv6Hdr};
 
 use super::cursor;
@@ -31,22 +28,12 @@ static TUNNEL_END_V4: Global<[u8; 4]> = Global::new([0; 4]);
 #[unsafe(no_mangle)]
 static TUNNEL_END_V6: Global<[u8; 16]> = Global::new([0; 16]);
 
-const IPV6: [u8; 2] = [0x86, 0xdd];
-
 /// Numbers of the inner protocol: IPv4 and IPv6.
 const IPIP: u8 = 4;
 const IPV6_IN: u8 = 41;
 
 /// In the third word of an IPv4 header: more fragments follow, and the offset of this one.
 const FRAGMENT: u16 = 0x3fff;
-
-#[repr(transparent)]
-struct OuterV6(Ipv6Hdr);
-
-// SAFETY: its fields are bytes and arrays of bytes, in `repr(C)`.
-unsafe impl Header for OuterV6 {}
-
-const _: () = assert!(size_of::<OuterV6>() == 40 && align_of::<OuterV6>() == 1);
 
 /// The kind of tunnel that a packet came by; its number is its place in DECAPSULATED.
 #[derive(Clone, Copy)]
@@ -64,7 +51,7 @@ fn decapsulate(mut context: XdpContext) -> u32 {
     let ethernet = *ethernet;
     let tunnel = match ethernet.ether_type {
         Ethernet::IPV4 => outer_v4(&mut packet),
-        IPV6 => outer_v6(&mut packet),
+        Ethernet::IPV6 => outer_v6(&mut packet),
         _ => None,
     };
     let Some(tunnel) = tunnel else {
@@ -92,12 +79,12 @@ fn outer_v4(packet: &mut Cursor<'_>) -> Option<Tunnel> {
 
 #[inline(always)]
 fn outer_v6(packet: &mut Cursor<'_>) -> Option<Tunnel> {
-    let OuterV6(ip) = packet.take()?;
+    let ip = packet.take::<Ipv6Hdr>()?;
     let is_tunnel = ip.version() == 6
         && ip.next_hdr == IPV6_IN
         && ip.dst_addr == TUNNEL_END_V6.load()
         && usize::from(u16::from_be_bytes(ip.payload_len)) == packet.remaining();
-    let OuterV6(inner) = packet.take()?;
+    let inner = packet.take::<Ipv6Hdr>()?;
     (is_tunnel && inner.version() == 6).then_some(Tunnel::V6)
 }
 
