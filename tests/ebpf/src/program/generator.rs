@@ -15,7 +15,9 @@ use aya_ebpf::{
 use lb_ebpf::{
     cursor::Cursor,
     header::{Ethernet, Header, Tcp},
+    word,
 };
+use lb_common::Mac;
 use network_types::ip::{Ipv4Hdr, Ipv6Hdr};
 
 use super::cursor;
@@ -25,7 +27,10 @@ use super::cursor;
 static MEASURED: ProgramArray = ProgramArray::with_max_entries(3, 0);
 
 /// MAC address of the edge's interface, as in the tables that the bench fills.
-const STATION: [u8; 6] = [2, 0, 0, 0, 0, 1];
+const STATION: Mac = Mac::of_words(u32::from_ne_bytes([2, 0, 0, 0]), u16::from_ne_bytes([0, 1]));
+
+/// The bits of the service's port in the word of both.
+const SERVICE_PORT: u32 = 0xffff_u32.to_be();
 
 /// The payload of the frames, little-endian: which client is next, and how many there are.
 #[repr(C)]
@@ -72,14 +77,14 @@ fn shrink(context: &mut XdpContext) -> Option<()> {
         return None;
     }
     let ethernet = cursor(context).take::<Ethernet>()?;
-    ethernet.destination = STATION.into();
-    ethernet.ether_type = ether_type;
+    ethernet.destination.set(STATION);
+    word::put_u16(&mut ethernet.ether_type, ether_type);
     Some(())
 }
 
 /// Length of the tunnel's header, and the frame's type.
 #[inline(always)]
-fn outer(cursor: &mut Cursor<'_>) -> Option<(i32, [u8; 2])> {
+fn outer(cursor: &mut Cursor<'_>) -> Option<(i32, u16)> {
     let ethernet = cursor.take::<Ethernet>()?;
     let ip = cursor.take::<Ipv4Hdr>()?;
     // In IPv6 the next header stands where flags and offset begin in IPv4.
@@ -89,7 +94,7 @@ fn outer(cursor: &mut Cursor<'_>) -> Option<(i32, [u8; 2])> {
         (6, _, 41) => Ipv6Hdr::LEN,
         _ => 0,
     };
-    Some((bytes as i32, ethernet.ether_type))
+    Some((bytes as i32, word::u16(&ethernet.ether_type)))
 }
 
 /// Puts the next client into a TCP segment without options of any kind; `None` if it is too short.
@@ -101,14 +106,13 @@ fn next_client(cursor: &mut Cursor<'_>) -> Option<()> {
         let client = turn(cursor)?;
         // What the program before has changed.
         ip.hop_limit = 64;
-        let [a, b, c, d] = scattered(client).to_be_bytes();
-        let [.., w, x, y, z] = &mut ip.src_addr;
-        [*w, *x, *y, *z] = [a, b, c, d];
+        let (_, last) = ip.src_addr.split_last_chunk_mut()?;
+        word::put_u32(last, scattered(client));
     } else {
         let ip = cursor.take::<Ipv4Hdr>()?;
         let client = turn(cursor)?;
         ip.ttl = 64;
-        ip.src_addr = scattered(client).to_be_bytes();
+        word::put_u32(&mut ip.src_addr, scattered(client));
     }
     Some(())
 }
@@ -122,9 +126,8 @@ fn turn(cursor: &mut Cursor<'_>) -> Option<u32> {
     let next = client.wrapping_add(1);
     let wraps = next >= u32::from_le_bytes(clients.count);
     clients.next = if wraps { 0 } else { next }.to_le_bytes();
-    let [_, _, c, d] = tcp.ports;
-    let [a, b] = (client as u16).to_be_bytes();
-    tcp.ports = [a, b, c, d];
+    let service = word::u32(&tcp.ports) & SERVICE_PORT;
+    word::put_u32(&mut tcp.ports, service | client & !SERVICE_PORT);
     Some(client)
 }
 
