@@ -3,7 +3,7 @@
 use lb_common::Mac;
 use network_types::ip::{Ipv4Hdr, Ipv6Hdr};
 
-use crate::word;
+use crate::{load, store};
 
 /// A header that can be read and written in place, wherever it begins in a packet.
 ///
@@ -31,6 +31,22 @@ pub struct Station {
     first: [u8; 4],
     last: [u8; 2],
 }
+
+/// A frame that begins with these headers: one look at its length is enough for both.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Frame<T> {
+    /// The frame's own.
+    pub ethernet: Ethernet,
+    /// That of the packet inside.
+    pub ip: T,
+}
+
+/// With a packet of IPv4.
+pub type FrameV4 = Frame<Ipv4Hdr>;
+
+/// With a packet of IPv6.
+pub type FrameV6 = Frame<Ipv6Hdr>;
 
 /// The TCP header without options (RFC 9293, 3.1).
 #[derive(Clone, Copy, Debug)]
@@ -74,16 +90,6 @@ pub struct Extension {
     pub rest: [u8; 4],
 }
 
-/// An outer IPv4 header in words of four bytes (RFC 791).
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct OuterV4(pub [[u8; 4]; 5]);
-
-/// An outer IPv6 header in words of four bytes (RFC 8200).
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct OuterV6(pub [[u8; 4]; 10]);
-
 impl Ethernet {
     /// EtherType of IPv4.
     pub const IPV4: [u8; 2] = [0x08, 0x00];
@@ -95,15 +101,18 @@ impl Station {
     /// The address.
     #[inline(always)]
     pub fn mac(&self) -> Mac {
-        Mac::of_words(word::u32(&self.first), word::u16(&self.last))
+        Mac::of_words(
+            load!(Self, self.first as u32),
+            load!(Self, self.last as u16),
+        )
     }
 
     /// Puts another address there.
     #[inline(always)]
     pub fn set(&mut self, mac: Mac) {
         let (first, last) = mac.words();
-        word::put_u32(&mut self.first, first);
-        word::put_u16(&mut self.last, last);
+        store!(Self, self.first as put_u32, first);
+        store!(Self, self.last as put_u16, last);
     }
 
     /// Whether it stands for many stations: multicast or broadcast.
@@ -135,8 +144,9 @@ headers! {
     Ipv4Hdr = 20,
     Ipv6Hdr = 40,
     Extension = 8,
+    Station = 6,
     Tcp = 20,
     Udp = 8,
-    OuterV4 = 20,
-    OuterV6 = 40,
+    FrameV4 = 34,
+    FrameV6 = 54,
 }

@@ -5,8 +5,8 @@ use network_types::ip::{Ipv4Hdr, Ipv6Hdr};
 
 use crate::{
     cursor::Cursor,
-    header::{Ethernet, Extension, Tcp, Udp},
-    word,
+    header::{Ethernet, Extension, FrameV4, FrameV6, Tcp, Udp},
+    load,
 };
 
 #[cfg(test)]
@@ -48,21 +48,30 @@ pub enum Family {
 /// A packet taken apart. What forwards it changes the headers in place.
 #[derive(Debug)]
 pub struct Packet<'p> {
-    /// The frame's header.
-    pub ethernet: &'p mut Ethernet,
-    /// The IP header.
-    pub ip: Ip<'p>,
+    /// Its headers.
+    pub frame: Frame<'p>,
     /// What they say.
     pub flow: Flow,
 }
 
-/// An IP header.
+/// The headers that a frame begins with.
 #[derive(Debug)]
-pub enum Ip<'p> {
-    /// Of IPv4, without options.
-    V4(&'p mut Ipv4Hdr),
-    /// Of IPv6, without extension headers.
-    V6(&'p mut Ipv6Hdr),
+pub enum Frame<'p> {
+    /// The last is of IPv4, without options.
+    V4(&'p mut FrameV4),
+    /// The last is of IPv6, without extension headers.
+    V6(&'p mut FrameV6),
+}
+
+impl Frame<'_> {
+    /// The first of them.
+    #[inline(always)]
+    pub fn ethernet(&mut self) -> &mut Ethernet {
+        match self {
+            Self::V4(frame) => &mut frame.ethernet,
+            Self::V6(frame) => &mut frame.ethernet,
+        }
+    }
 }
 
 /// Why a frame has no flow.
@@ -98,7 +107,7 @@ pub fn family(cursor: &mut Cursor<'_>) -> Option<Family> {
     const V4: u16 = u16::from_ne_bytes(Ethernet::IPV4);
     const V6: u16 = u16::from_ne_bytes(Ethernet::IPV6);
     let ethernet: &mut Ethernet = cursor.take()?;
-    match word::u16(&ethernet.ether_type) {
+    match load!(Ethernet, ethernet.ether_type as u16) {
         _ if ethernet.destination.is_multicast() => None,
         V4 => Some(Family::V4),
         V6 => Some(Family::V6),
@@ -109,28 +118,26 @@ pub fn family(cursor: &mut Cursor<'_>) -> Option<Family> {
 /// The packet in a frame that holds one of this family. It writes nothing.
 #[inline(always)]
 pub fn packet<'p>(cursor: &mut Cursor<'p>, family: Family) -> Result<Packet<'p>, Skip> {
-    let ethernet = cursor.take().ok_or(Skip::NotOurs)?;
     match family {
-        Family::V4 => ipv4(ethernet, cursor),
-        Family::V6 => ipv6(ethernet, cursor),
+        Family::V4 => ipv4(cursor),
+        Family::V6 => ipv6(cursor),
     }
 }
 
 #[inline(always)]
-fn ipv4<'p>(ethernet: &'p mut Ethernet, cursor: &mut Cursor<'p>) -> Result<Packet<'p>, Skip> {
+fn ipv4<'p>(cursor: &mut Cursor<'p>) -> Result<Packet<'p>, Skip> {
     /// Version 4 and a header without options.
     const PLAIN: u8 = 0x45;
-    let available = cursor.remaining();
-    let ip: &mut Ipv4Hdr = cursor.take().ok_or(Skip::NotOurs)?;
-    let ip_length = usize::from(u16::from_be(word::u16(&ip.tot_len)));
-    let options = usize::from(ip.vihl.wrapping_sub(PLAIN)) * 4;
+    let frame: &mut FrameV4 = cursor.take().ok_or(Skip::NotOurs)?;
+    let ip_length = usize::from(u16::from_be(load!(FrameV4, frame.ip.tot_len as u16)));
+    let options = usize::from(frame.ip.vihl.wrapping_sub(PLAIN)) * 4;
     // Any other version, or a header that is too short, makes a number behind all options.
-    if options > 40 || ip_length > available {
+    if options > 40 || ip_length > Ipv4Hdr::LEN + cursor.remaining() {
         return Err(Skip::NotOurs);
     }
-    let protocol = Protocol(ip.proto);
-    let service = Address::of_v4_word(word::u32(&ip.dst_addr));
-    if word::u16(&ip.frags) & MORE_OR_OFFSET != 0 && is_served(protocol) {
+    let protocol = Protocol(frame.ip.proto);
+    let service = Address::of_v4_word(load!(FrameV4, frame.ip.dst_addr as u32));
+    if load!(FrameV4, frame.ip.frags as u16) & MORE_OR_OFFSET != 0 && is_served(protocol) {
         return Err(Skip::Fragment {
             destination: service,
         });
@@ -140,10 +147,9 @@ fn ipv4<'p>(ethernet: &'p mut Ethernet, cursor: &mut Cursor<'p>) -> Result<Packe
     let (ports, signal) = payload
         .and_then(|payload| transport(cursor, protocol, payload))
         .ok_or(Skip::NotOurs)?;
-    let client = Address::of_v4_word(word::u32(&ip.src_addr));
+    let client = Address::of_v4_word(load!(FrameV4, frame.ip.src_addr as u32));
     Ok(Packet {
-        ethernet,
-        ip: Ip::V4(ip),
+        frame: Frame::V4(frame),
         flow: Flow {
             tuple: Tuple {
                 client,
@@ -161,23 +167,22 @@ fn ipv4<'p>(ethernet: &'p mut Ethernet, cursor: &mut Cursor<'p>) -> Result<Packe
 const MORE_OR_OFFSET: u16 = 0x3fff_u16.to_be();
 
 #[inline(always)]
-fn ipv6<'p>(ethernet: &'p mut Ethernet, cursor: &mut Cursor<'p>) -> Result<Packet<'p>, Skip> {
-    let ip: &mut Ipv6Hdr = cursor.take().ok_or(Skip::NotOurs)?;
-    let payload = usize::from(u16::from_be(word::u16(&ip.payload_len)));
-    if ip.vcf[0] >> 4 != 6 || payload > cursor.remaining() {
+fn ipv6<'p>(cursor: &mut Cursor<'p>) -> Result<Packet<'p>, Skip> {
+    let frame: &mut FrameV6 = cursor.take().ok_or(Skip::NotOurs)?;
+    let payload = usize::from(u16::from_be(load!(FrameV6, frame.ip.payload_len as u16)));
+    if frame.ip.vcf[0] >> 4 != 6 || payload > cursor.remaining() {
         return Err(Skip::NotOurs);
     }
-    let service = Address::of_words(word::quads(&ip.dst_addr));
+    let service = Address::of_words(load!(FrameV6, frame.ip.dst_addr as quads));
     let before = cursor.remaining();
-    let protocol = extensions(cursor, ip.next_hdr, service)?;
+    let protocol = extensions(cursor, frame.ip.next_hdr, service)?;
     let (ports, signal) = payload
         .checked_sub(before - cursor.remaining())
         .and_then(|left| transport(cursor, protocol, left))
         .ok_or(Skip::NotOurs)?;
-    let client = Address::of_words(word::quads(&ip.src_addr));
+    let client = Address::of_words(load!(FrameV6, frame.ip.src_addr as quads));
     Ok(Packet {
-        ethernet,
-        ip: Ip::V6(ip),
+        frame: Frame::V6(frame),
         flow: Flow {
             tuple: Tuple {
                 client,
@@ -203,7 +208,7 @@ fn extensions(cursor: &mut Cursor<'_>, next: u8, destination: Address) -> Result
         }
         let header: &mut Extension = cursor.take().ok_or(Skip::NotOurs)?;
         let more = match next {
-            extension::FRAGMENT if word::u16(&header.fragment) & PART == 0 => 0,
+            extension::FRAGMENT if load!(Extension, header.fragment as u16) & PART == 0 => 0,
             extension::FRAGMENT
                 if is_served(Protocol(header.next)) || is_extension(header.next) =>
             {
@@ -263,17 +268,20 @@ fn tcp(cursor: &mut Cursor<'_>, length: usize) -> Option<(Ports, Signal)> {
     if header < size_of::<Tcp>() || header > length {
         return None;
     }
-    Some((Ports::of_word(word::u32(&tcp.ports)), signal(tcp.flags)))
+    Some((
+        Ports::of_word(load!(Tcp, tcp.ports as u32)),
+        signal(tcp.flags),
+    ))
 }
 
 #[inline(always)]
 fn udp(cursor: &mut Cursor<'_>, length: usize) -> Option<(Ports, Signal)> {
     let udp: &mut Udp = cursor.take()?;
-    let datagram = usize::from(u16::from_be(word::u16(&udp.length)));
+    let datagram = usize::from(u16::from_be(load!(Udp, udp.length as u16)));
     if datagram < size_of::<Udp>() || datagram > length {
         return None;
     }
-    Some((Ports::of_word(word::u32(&udp.ports)), Signal::Data))
+    Some((Ports::of_word(load!(Udp, udp.ports as u32)), Signal::Data))
 }
 
 #[inline(always)]
@@ -282,7 +290,10 @@ fn signal(flags: u8) -> Signal {
     const SYN: u8 = 2;
     const RST: u8 = 4;
     const ACK: u8 = 16;
-    if flags & RST != 0 {
+    // Most segments have none of these, so one look at them is enough.
+    if flags & (FIN | SYN | RST) == 0 {
+        Signal::Data
+    } else if flags & RST != 0 {
         Signal::Reset
     } else if flags & FIN != 0 {
         Signal::Finish

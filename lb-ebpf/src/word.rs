@@ -3,46 +3,63 @@
 //! Headers have alignment 1, for which the compiler reads and writes byte by byte. The verifier
 //! lets a program do better with packets wherever the processor can.
 
+#[cfg(target_arch = "bpf")]
+use core::arch::asm;
+#[cfg(not(target_arch = "bpf"))]
+use core::ptr;
+
+use crate::header::Header;
+
 macro_rules! words {
     ($($read:ident, $write:ident: $ty:ident, $size:literal, $load:literal, $store:literal;)+) => { $(
-        #[doc = concat!($size, " bytes as they stand in memory.")]
+        #[doc = concat!("The ", $size, " bytes of a header that begin at byte `AT`, as they stand in memory.")]
         #[inline(always)]
-        pub fn $read(bytes: &[u8; $size]) -> $ty {
+        pub fn $read<const AT: usize, T: Header>(header: &T) -> $ty {
+            const { assert!(AT + $size <= size_of::<T>()) }
             #[cfg(not(target_arch = "bpf"))]
-            let word = $ty::from_ne_bytes(*bytes);
+            let word = {
+                let bytes = ptr::from_ref(header).cast::<[u8; $size]>();
+                // SAFETY: they are inside the header, which has alignment 1 and no padding.
+                $ty::from_ne_bytes(unsafe { *bytes.byte_add(AT) })
+            };
             #[cfg(target_arch = "bpf")]
             let word = {
-                let word: u64;
+                let word: u32;
                 // SAFETY: the instruction reads the bytes, of whatever alignment, and nothing else.
                 unsafe {
-                    core::arch::asm!(
+                    asm!(
                         $load,
-                        word = lateout(reg) word,
-                        bytes = in(reg) bytes,
+                        word = lateout(wreg) word,
+                        header = in(reg) header,
+                        at = const AT,
                         options(pure, readonly, nostack, preserves_flags)
                     );
                     // SAFETY: it fills the rest of the register with zeros.
-                    core::hint::assert_unchecked(word <= $ty::MAX as u64);
+                    core::hint::assert_unchecked(word <= $ty::MAX as u32);
                 }
                 word as $ty
             };
             word
         }
 
-        #[doc = concat!("Puts ", $size, " bytes as they stand in memory.")]
+        #[doc = concat!("Puts a word into the ", $size, " bytes of a header that begin at byte `AT`.")]
         #[inline(always)]
-        pub fn $write(bytes: &mut [u8; $size], word: $ty) {
+        pub fn $write<const AT: usize, T: Header>(header: &mut T, word: $ty) {
+            const { assert!(AT + $size <= size_of::<T>()) }
             #[cfg(not(target_arch = "bpf"))]
             {
-                *bytes = word.to_ne_bytes();
+                let bytes = ptr::from_mut(header).cast::<[u8; $size]>();
+                // SAFETY: as for reading them.
+                unsafe { *bytes.byte_add(AT) = word.to_ne_bytes() }
             }
             #[cfg(target_arch = "bpf")]
             // SAFETY: the instruction writes the bytes, of whatever alignment, and nothing else.
             unsafe {
-                core::arch::asm!(
+                asm!(
                     $store,
-                    word = in(reg) word as u64,
-                    bytes = in(reg) bytes,
+                    word = in(wreg) u32::from(word),
+                    header = in(reg) header,
+                    at = const AT,
                     options(nostack, preserves_flags)
                 );
             }
@@ -51,15 +68,60 @@ macro_rules! words {
 }
 
 words! {
-    u16, put_u16: u16, 2, "{word} = *(u16 *)({bytes} + 0)", "*(u16 *)({bytes} + 0) = {word}";
-    u32, put_u32: u32, 4, "{word} = *(u32 *)({bytes} + 0)", "*(u32 *)({bytes} + 0) = {word}";
+    u16, put_u16: u16, 2, "{word} = *(u16 *)({header} + {at})", "*(u16 *)({header} + {at}) = {word}";
+    u32, put_u32: u32, 4, "{word} = *(u32 *)({header} + {at})", "*(u32 *)({header} + {at}) = {word}";
 }
 
-/// Four bytes at a time.
+/// Four words of a header that begin at byte `AT`, such as an IPv6 address.
 #[inline(always)]
-pub fn quads(bytes: &[u8; 16]) -> [u32; 4] {
-    let [a, b, c, d]: &[[u8; 4]; 4] = zerocopy::transmute_ref!(bytes);
-    [u32(a), u32(b), u32(c), u32(d)]
+pub fn quads<const AT: usize, T: Header>(header: &T) -> [u32; 4] {
+    const { assert!(AT + 16 <= size_of::<T>()) }
+    #[cfg(not(target_arch = "bpf"))]
+    {
+        let words = ptr::from_ref(header).cast::<[[u8; 4]; 4]>();
+        // SAFETY: as for one word.
+        unsafe { *words.byte_add(AT) }.map(u32::from_ne_bytes)
+    }
+    #[cfg(target_arch = "bpf")]
+    {
+        let (a, b, c, d);
+        // SAFETY: as for one word.
+        unsafe {
+            asm!(
+                "{a} = *(u32 *)({header} + {a_at})",
+                "{b} = *(u32 *)({header} + {b_at})",
+                "{c} = *(u32 *)({header} + {c_at})",
+                "{d} = *(u32 *)({header} + {d_at})",
+                a = out(wreg) a,
+                b = out(wreg) b,
+                c = out(wreg) c,
+                d = lateout(wreg) d,
+                header = in(reg) header,
+                a_at = const AT,
+                b_at = const AT + 4,
+                c_at = const AT + 8,
+                d_at = const AT + 12,
+                options(pure, readonly, nostack, preserves_flags)
+            );
+        }
+        [a, b, c, d]
+    }
+}
+
+/// A field of a header as a word: `load!(Ipv4Hdr, ip.src_addr as u32)`.
+#[macro_export]
+macro_rules! load {
+    ($ty:ty, $header:ident.$($field:ident).+ as $kind:ident) => {
+        $crate::word::$kind::<{ ::core::mem::offset_of!($ty, $($field).+) }, $ty>($header)
+    };
+}
+
+/// Puts a word into a field of a header: `store!(Ipv4Hdr, ip.src_addr as put_u32, word)`.
+#[macro_export]
+macro_rules! store {
+    ($ty:ty, $header:ident.$($field:ident).+ as $kind:ident, $word:expr) => {
+        $crate::word::$kind::<{ ::core::mem::offset_of!($ty, $($field).+) }, $ty>($header, $word)
+    };
 }
 
 /// The same value, worked out here. The compiler would put the work off to where the value is used,
@@ -71,7 +133,7 @@ pub fn settle(value: u32) -> u32 {
         let mut register = u64::from(value);
         // SAFETY: it changes nothing. (Without an instruction, its line would be refused.)
         unsafe {
-            core::arch::asm!(
+            asm!(
                 "{register} += 0",
                 register = inout(reg) register,
                 options(nomem, nostack, preserves_flags)
@@ -89,22 +151,37 @@ pub fn settle(value: u32) -> u32 {
 mod tests {
     use super::*;
 
-    #[test]
-    fn words_are_bytes_in_memory_wherever_they_stand() {
-        let mut bytes = [1, 2, 3, 4, 5, 6, 7];
-        let (_, tail) = bytes.split_first_chunk_mut::<1>().unwrap();
-        let (first, last) = tail.split_first_chunk_mut().unwrap();
-        assert_eq!(u32(first), u32::from_ne_bytes([2, 3, 4, 5]));
-        put_u32(first, u32::from_ne_bytes([9, 8, 7, 6]));
-        let last: &mut [u8; 2] = last.try_into().unwrap();
-        assert_eq!(u16(last), u16::from_ne_bytes([6, 7]));
-        put_u16(last, u16::from_ne_bytes([5, 4]));
-        assert_eq!(bytes, [1, 9, 8, 7, 6, 5, 4]);
+    #[repr(C)]
+    #[derive(Clone, Copy)]
+    struct Odd {
+        first: u8,
+        four: [u8; 4],
+        two: [u8; 2],
+        sixteen: [u8; 16],
     }
 
+    // SAFETY: its fields are bytes and arrays of bytes, in `repr(C)`.
+    unsafe impl Header for Odd {}
+
     #[test]
-    fn quads_are_the_words_of_sixteen_bytes() {
-        let bytes: [u8; 16] = core::array::from_fn(|i| i as u8);
-        assert_eq!(quads(&bytes).map(u32::to_ne_bytes).as_flattened(), bytes);
+    fn words_are_bytes_in_memory_wherever_they_stand() {
+        let mut odd = Odd {
+            first: 1,
+            four: [2, 3, 4, 5],
+            two: [6, 7],
+            sixteen: core::array::from_fn(|i| i as u8),
+        };
+        let header = &mut odd;
+        assert_eq!(load!(Odd, header.four as u32).to_ne_bytes(), [2, 3, 4, 5]);
+        assert_eq!(load!(Odd, header.two as u16).to_ne_bytes(), [6, 7]);
+        let quads = load!(Odd, header.sixteen as quads);
+        assert_eq!(quads.map(u32::to_ne_bytes).as_flattened(), header.sixteen);
+        store!(
+            Odd,
+            header.four as put_u32,
+            u32::from_ne_bytes([9, 8, 7, 6])
+        );
+        store!(Odd, header.two as put_u16, u16::from_ne_bytes([5, 4]));
+        assert_eq!((odd.first, odd.four, odd.two), (1, [9, 8, 7, 6], [5, 4]));
     }
 }

@@ -1,16 +1,14 @@
 //! A packet's time to live, or hop limit. It ends a loop of edges, as that of routers.
 
-use network_types::ip::Ipv4Hdr;
-
-use crate::{parse::Ip, word};
+use crate::{header::FrameV4, load, parse::Frame, store};
 
 /// Takes this hop off the time to live (RFC 1812, 5.3.1; RFC 8200, 3); `None` if it ends here, and
 /// then nothing is changed.
 #[inline(always)]
-pub fn take(ip: Ip<'_>) -> Option<()> {
-    match ip {
-        Ip::V4(ip) if ip.ttl > 1 => take_v4(ip),
-        Ip::V6(ip) if ip.hop_limit > 1 => ip.hop_limit -= 1,
+pub fn take(frame: &mut Frame<'_>) -> Option<()> {
+    match frame {
+        Frame::V4(frame) if frame.ip.ttl > 1 => take_v4(frame),
+        Frame::V6(frame) if frame.ip.hop_limit > 1 => frame.ip.hop_limit -= 1,
         _ => return None,
     }
     Some(())
@@ -18,12 +16,12 @@ pub fn take(ip: Ip<'_>) -> Option<()> {
 
 /// The checksum is changed by what has changed (RFC 1624, equation 3), so a wrong one stays wrong.
 #[inline(always)]
-fn take_v4(ip: &mut Ipv4Hdr) {
-    /// How much less the word of time to live and protocol is, whatever it was.
+fn take_v4(frame: &mut FrameV4) {
     const HOP: u16 = 0x0100_u16.to_be();
-    ip.ttl -= 1;
-    let (sum, carry) = (!word::u16(&ip.check)).overflowing_add(!HOP);
-    word::put_u16(&mut ip.check, !(sum + u16::from(carry)));
+    frame.ip.ttl -= 1;
+    let sum = u32::from(!load!(FrameV4, frame.ip.check as u16)) + u32::from(!HOP);
+    let folded = (sum + (sum >> 16)) as u16;
+    store!(FrameV4, frame.ip.check as put_u16, !folded);
 }
 
 #[cfg(test)]

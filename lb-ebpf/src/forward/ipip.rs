@@ -2,13 +2,15 @@
 //! takes it out, finds the service address on itself, and answers the client directly.
 
 use lb_common::{Address, Outer, Way};
+use network_types::ip::{Ipv4Hdr, Ipv6Hdr};
 
 use super::l2_dsr;
 use crate::{
     cursor::Cursor,
-    header::{Ethernet, OuterV4, OuterV6},
-    parse::{Family, Ip},
-    word,
+    header::{Ethernet, FrameV4, FrameV6},
+    load,
+    parse::{Family, Frame},
+    store, word,
 };
 
 /// Where a tunnel leads.
@@ -18,6 +20,13 @@ pub struct Tunnel {
     pub address: Address,
     /// The rest of the outer header.
     pub outer: Outer,
+}
+
+/// Puts words, in their order, into the header behind that of Ethernet.
+macro_rules! put {
+    ($frame:ident, $words:ident, $($i:literal)+) => {
+        $( word::put_u32::<{ size_of::<Ethernet>() + 4 * $i }, _>($frame, $words[$i]); )+
+    };
 }
 
 /// What is put around a packet, if something is: an Ethernet header and an IP header. It holds no
@@ -47,10 +56,12 @@ impl Envelope {
     /// For a packet of `length` bytes with this header, on its way to `backend`; `None` if that is of
     /// the other family.
     #[inline(always)]
-    pub fn around(ip: &Ip<'_>, length: u32, backend: Address) -> Option<Self> {
-        let (family, inner) = match ip {
-            Ip::V4(ip) if backend.is_v4() => (Family::V4, ip.tos.into()),
-            Ip::V6(ip) if !backend.is_v4() => (Family::V6, word::u32(&ip.vcf)),
+    pub fn around(frame: &Frame<'_>, length: u32, backend: Address) -> Option<Self> {
+        let (family, inner) = match frame {
+            Frame::V4(frame) if backend.is_v4() => (Family::V4, frame.ip.tos.into()),
+            Frame::V6(frame) if !backend.is_v4() => {
+                (Family::V6, load!(FrameV6, frame.ip.vcf as u32))
+            }
             _ => return None,
         };
         Some(Self {
@@ -65,8 +76,8 @@ impl Envelope {
     pub fn growth(&self) -> usize {
         match self.family {
             None => 0,
-            Some(Family::V4) => size_of::<OuterV4>(),
-            Some(Family::V6) => size_of::<OuterV6>(),
+            Some(Family::V4) => Ipv4Hdr::LEN,
+            Some(Family::V6) => Ipv6Hdr::LEN,
         }
     }
 
@@ -74,28 +85,35 @@ impl Envelope {
     /// frame is too short.
     #[inline(always)]
     pub fn write(&self, cursor: &mut Cursor<'_>, way: &Way, tunnel: &Tunnel) -> Option<()> {
-        let ethernet: &mut Ethernet = cursor.take()?;
-        let ether_type = match self.family? {
+        match self.family? {
             Family::V4 => {
-                let outer: &mut OuterV4 = cursor.take()?;
-                put(&mut outer.0, v4(self.inner, tunnel, self.length));
-                Ethernet::IPV4
+                let frame: &mut FrameV4 = cursor.take()?;
+                let words = v4(self.inner, tunnel, self.length);
+                put!(frame, words, 0 1 2 3 4);
+                start(&mut frame.ethernet, way, Ethernet::IPV4);
             }
             Family::V6 => {
-                let outer: &mut OuterV6 = cursor.take()?;
-                put(&mut outer.0, v6(self.inner, tunnel, self.length));
-                Ethernet::IPV6
+                let frame: &mut FrameV6 = cursor.take()?;
+                let words = v6(self.inner, tunnel, self.length);
+                put!(frame, words, 0 1 2 3 4 5 6 7 8 9);
+                start(&mut frame.ethernet, way, Ethernet::IPV6);
             }
-        };
-        l2_dsr::write(ethernet, way);
-        word::put_u16(&mut ethernet.ether_type, u16::from_ne_bytes(ether_type));
+        }
         Some(())
     }
 }
 
+/// Writes the frame's own header.
+#[inline(always)]
+fn start(ethernet: &mut Ethernet, way: &Way, ether_type: [u8; 2]) {
+    l2_dsr::write(ethernet, way);
+    let ether_type = u16::from_ne_bytes(ether_type);
+    store!(Ethernet, ethernet.ether_type as put_u16, ether_type);
+}
+
 #[inline(always)]
 fn v4(tos: u32, tunnel: &Tunnel, length: u32) -> [u32; 5] {
-    let length = length + size_of::<OuterV4>() as u32;
+    let length = length + Ipv4Hdr::LEN as u32;
     let (source, sum) = tunnel.outer.as_v4();
     let [high, low] = (length as u16).to_be_bytes();
     let [.., destination] = tunnel.address.words();
@@ -135,13 +153,4 @@ fn v6(first: u32, tunnel: &Tunnel, length: u32) -> [u32; 10] {
         g,
         h,
     ]
-}
-
-#[inline(always)]
-fn put<const N: usize>(header: &mut [[u8; 4]; N], words: [u32; N]) {
-    let mut i = 0;
-    while i < N {
-        word::put_u32(&mut header[i], words[i]);
-        i += 1;
-    }
 }

@@ -23,13 +23,13 @@ pub fn write(
     way: &Way,
     backend: impl FnOnce() -> Address,
 ) -> Result<Envelope, Verdict> {
-    let Packet { ethernet, ip, flow } = packet;
+    let Packet { mut frame, flow } = packet;
     if !way.next_hop().is_known() || !way.source().is_known() {
         return Err(Verdict::NoNextHop);
     }
     // A promiscuous interface, a bridge's port or a switch that floods also shows frames for others,
     // who would serve the same packet. Packets leave by the interface that they arrive at.
-    if ethernet.destination.mac() != way.source() {
+    if frame.ethernet().destination.mac() != way.source() {
         return Err(Verdict::NotOurs);
     }
     if flow.ip_length > way.mtu().into() {
@@ -37,14 +37,14 @@ pub fn write(
     }
     match way.forward() {
         ForwardMode::L2_DSR => {
-            hop::take(ip).ok_or(Verdict::TtlExpired)?;
-            l2_dsr::write(ethernet, way);
+            hop::take(&mut frame).ok_or(Verdict::TtlExpired)?;
+            l2_dsr::write(frame.ethernet(), way);
             Ok(Envelope::NONE)
         }
         ForwardMode::IPIP => {
-            let envelope = Envelope::around(&ip, flow.ip_length, backend());
+            let envelope = Envelope::around(&frame, flow.ip_length, backend());
             let envelope = envelope.ok_or(Verdict::NoTarget)?;
-            hop::take(ip).ok_or(Verdict::TtlExpired)?;
+            hop::take(&mut frame).ok_or(Verdict::TtlExpired)?;
             Ok(envelope)
         }
         _ => Err(Verdict::NoTarget),

@@ -5,6 +5,8 @@
 //! program that is measured, which stays as it is shipped. What it costs is the same for each of
 //! them, so it is gone from their differences.
 
+use core::mem::offset_of;
+
 use aya_ebpf::{
     bindings::xdp_action,
     helpers::generated::bpf_xdp_adjust_head,
@@ -12,12 +14,13 @@ use aya_ebpf::{
     maps::ProgramArray,
     programs::XdpContext,
 };
+use lb_common::Mac;
 use lb_ebpf::{
     cursor::Cursor,
     header::{Ethernet, Header, Tcp},
-    word,
+    load, store, word,
 };
-use lb_common::Mac;
+
 use network_types::ip::{Ipv4Hdr, Ipv6Hdr};
 
 use super::cursor;
@@ -31,6 +34,9 @@ const STATION: Mac = Mac::of_words(u32::from_ne_bytes([2, 0, 0, 0]), u16::from_n
 
 /// The bits of the service's port in the word of both.
 const SERVICE_PORT: u32 = 0xffff_u32.to_be();
+
+/// Where the last word of an IPv6 packet's source address begins.
+const LAST_WORD_V6: usize = offset_of!(Ipv6Hdr, src_addr) + 12;
 
 /// The payload of the frames, little-endian: which client is next, and how many there are.
 #[repr(C)]
@@ -78,7 +84,7 @@ fn shrink(context: &mut XdpContext) -> Option<()> {
     }
     let ethernet = cursor(context).take::<Ethernet>()?;
     ethernet.destination.set(STATION);
-    word::put_u16(&mut ethernet.ether_type, ether_type);
+    store!(Ethernet, ethernet.ether_type as put_u16, ether_type);
     Some(())
 }
 
@@ -94,7 +100,7 @@ fn outer(cursor: &mut Cursor<'_>) -> Option<(i32, u16)> {
         (6, _, 41) => Ipv6Hdr::LEN,
         _ => 0,
     };
-    Some((bytes as i32, word::u16(&ethernet.ether_type)))
+    Some((bytes as i32, load!(Ethernet, ethernet.ether_type as u16)))
 }
 
 /// Puts the next client into a TCP segment without options of any kind; `None` if it is too short.
@@ -106,13 +112,12 @@ fn next_client(cursor: &mut Cursor<'_>) -> Option<()> {
         let client = turn(cursor)?;
         // What the program before has changed.
         ip.hop_limit = 64;
-        let (_, last) = ip.src_addr.split_last_chunk_mut()?;
-        word::put_u32(last, scattered(client));
+        word::put_u32::<LAST_WORD_V6, _>(ip, scattered(client));
     } else {
         let ip = cursor.take::<Ipv4Hdr>()?;
         let client = turn(cursor)?;
         ip.ttl = 64;
-        word::put_u32(&mut ip.src_addr, scattered(client));
+        store!(Ipv4Hdr, ip.src_addr as put_u32, scattered(client));
     }
     Some(())
 }
@@ -126,8 +131,8 @@ fn turn(cursor: &mut Cursor<'_>) -> Option<u32> {
     let next = client.wrapping_add(1);
     let wraps = next >= u32::from_le_bytes(clients.count);
     clients.next = if wraps { 0 } else { next }.to_le_bytes();
-    let service = word::u32(&tcp.ports) & SERVICE_PORT;
-    word::put_u32(&mut tcp.ports, service | client & !SERVICE_PORT);
+    let service = load!(Tcp, tcp.ports as u32) & SERVICE_PORT;
+    store!(Tcp, tcp.ports as put_u32, service | client & !SERVICE_PORT);
     Some(client)
 }
 
