@@ -168,81 +168,79 @@ impl Mac {
     }
 }
 
-/// The first half of a [`Target`] as the packet program reads it: in whole words, of which each part
-/// is cut out where it is needed.
+/// The first half of a [`Target`] as the packet program reads it: in whole words, each read and cut
+/// up where a part of it is needed.
 #[derive(Clone, Copy, Debug)]
-pub struct Way([u64; 4]);
+pub struct Way<F>(F);
 
-impl Way {
-    /// The words as they stand in memory.
+impl<F: Fn(usize) -> u64> Way<F> {
+    /// `word` gives the words by index, as they stand in memory.
     #[inline(always)]
-    pub const fn of_words(words: [u64; 4]) -> Self {
-        let [a, b, c, d] = words;
-        Self([
-            u64::from_le(a),
-            u64::from_le(b),
-            u64::from_le(c),
-            u64::from_le(d),
-        ])
+    pub const fn new(word: F) -> Self {
+        Self(word)
     }
 
     /// [`Target::next_hop`].
     #[inline(always)]
-    pub const fn next_hop(&self) -> Mac {
-        Mac(self.0[0] & Mac::MASK)
+    pub fn next_hop(&self) -> Mac {
+        Mac(self.word(0) & Mac::MASK)
     }
 
     /// [`Target::mtu`].
     #[inline(always)]
-    pub const fn mtu(&self) -> u16 {
-        u16::from_le((self.0[0] >> 48) as u16)
+    pub fn mtu(&self) -> u16 {
+        u16::from_le((self.word(0) >> 48) as u16)
     }
 
     /// [`Target::source`].
     #[inline(always)]
-    pub const fn source(&self) -> Mac {
-        Mac(self.0[1] & Mac::MASK)
+    pub fn source(&self) -> Mac {
+        Mac(self.word(1) & Mac::MASK)
     }
 
     /// [`Target::state`].
     #[inline(always)]
-    pub const fn state(&self) -> TargetState {
-        TargetState((self.0[1] >> 48) as u8)
+    pub fn state(&self) -> TargetState {
+        TargetState((self.word(1) >> 48) as u8)
     }
 
     /// [`Target::forward`].
     #[inline(always)]
-    pub const fn forward(&self) -> ForwardMode {
-        ForwardMode((self.0[1] >> 56) as u8)
+    pub fn forward(&self) -> ForwardMode {
+        ForwardMode((self.word(1) >> 56) as u8)
     }
 
     /// [`Target::group`].
     #[inline(always)]
-    pub const fn group(&self) -> u32 {
-        u32::from_le(self.0[2] as u32)
+    pub fn group(&self) -> u32 {
+        u32::from_le(self.word(2) as u32)
     }
 
     /// [`Target::epoch`].
     #[inline(always)]
-    pub const fn epoch(&self) -> u32 {
-        u32::from_le((self.0[2] >> 32) as u32)
+    pub fn epoch(&self) -> u32 {
+        u32::from_le((self.word(2) >> 32) as u32)
     }
 
     /// Whether the id is in use: a target's identity is never 0.
     #[inline(always)]
-    pub const fn is_used(&self) -> bool {
-        self.0[3] != 0
+    pub fn is_used(&self) -> bool {
+        self.word(3) != 0
     }
-}
 
-impl From<&Target> for Way {
-    fn from(target: &Target) -> Self {
-        let [a, b, c, d, ..]: [u64; 8] = zerocopy::transmute!(*target);
-        Self::of_words([a, b, c, d])
+    #[inline(always)]
+    fn word(&self, index: usize) -> u64 {
+        u64::from_le((self.0)(index))
     }
 }
 
 impl Target {
+    /// How to get there.
+    pub fn way(&self) -> Way<impl Fn(usize) -> u64 + use<>> {
+        let words: [u64; 8] = zerocopy::transmute!(*self);
+        Way::new(move |index| words[index])
+    }
+
     /// What stands in a free element.
     pub const FREE: Self = Self {
         next_hop: [0; 6],
@@ -285,7 +283,7 @@ mod tests {
         let mac = |[a, b, c, d, e, f]: [u8; 6]| {
             Mac::of_words(u32::from_ne_bytes([a, b, c, d]), u16::from_ne_bytes([e, f]))
         };
-        let way = Way::from(&target);
+        let way = target.way();
         assert_eq!(way.next_hop(), mac(target.next_hop));
         assert_eq!(way.mtu(), target.mtu);
         assert_eq!(way.source(), mac(target.source));
@@ -294,8 +292,8 @@ mod tests {
         assert_eq!(way.group(), target.group);
         assert_eq!(way.epoch(), target.epoch);
         assert!(way.is_used());
-        assert!(!Way::from(&Target::FREE).is_used());
-        assert!(!Way::from(&Target::FREE).source().is_known());
+        assert!(!Target::FREE.way().is_used());
+        assert!(!Target::FREE.way().source().is_known());
         let (first, last) = way.source().words();
         assert_eq!(
             (first.to_ne_bytes(), last.to_ne_bytes()),

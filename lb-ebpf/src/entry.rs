@@ -17,7 +17,12 @@ mod tests;
 /// - [`FlowEvent::Left`]: the target was flushed, or takes no new flow and this packet opens one,
 ///   or is dead and UDP has no connection to lose.
 #[inline(always)]
-pub fn may_follow(entry: Entry, way: &Way, flow: &Flow, serves: bool) -> Result<(), FlowEvent> {
+pub fn may_follow(
+    entry: Entry,
+    way: &Way<impl Fn(usize) -> u64>,
+    flow: &Flow,
+    serves: bool,
+) -> Result<(), FlowEvent> {
     if !way.is_used() || !serves {
         return Err(FlowEvent::Foreign);
     }

@@ -78,7 +78,7 @@ fn an_entry_of_another_group_or_of_a_free_id_is_foreign() {
         ..ours
     };
     for (target, serves) in [(ours, false), (free, true)] {
-        let followed = may_follow(entry, &Way::from(&target), &flow, serves);
+        let followed = may_follow(entry, &target.way(), &flow, serves);
         assert_eq!(followed, Err(FlowEvent::Foreign));
     }
 }
@@ -100,12 +100,7 @@ fn only_packets_that_can_move_leave_a_target() {
         (Signal::Data, Protocol::UDP, takes_new, true),
         (Signal::Data, Protocol::UDP, dead, false),
     ] {
-        let followed = may_follow(
-            entry,
-            &Way::from(&target(state)),
-            &flow(signal, protocol),
-            true,
-        );
+        let followed = may_follow(entry, &target(state).way(), &flow(signal, protocol), true);
         let expected = if stays { Ok(()) } else { Err(FlowEvent::Left) };
         assert_eq!(followed, expected, "{signal:?} {protocol} {state}");
     }
@@ -128,7 +123,7 @@ fn an_epoch_flushes_what_was_last_seen_before_it() {
             ..target(TargetState::TAKES_NEW)
         };
         let entry = entry(last_seen, FlowState::ESTABLISHED);
-        let followed = may_follow(entry, &Way::from(&target), &flow, true);
+        let followed = may_follow(entry, &target.way(), &flow, true);
         assert_eq!(followed.is_ok(), stays, "epoch {epoch}, seen {last_seen}");
     }
 }

@@ -1,7 +1,7 @@
 //! The packet travels inside another one of its own family, whose sender is this edge. The backend
 //! takes it out, finds the service address on itself, and answers the client directly.
 
-use lb_common::{Address, Outer, Way};
+use lb_common::{Address, Mac, Outer, Way};
 use network_types::ip::{Ipv4Hdr, Ipv6Hdr};
 
 use super::l2_dsr;
@@ -84,19 +84,25 @@ impl Envelope {
     /// Writes it over the first bytes of the frame, which has grown at its beginning; `None` if the
     /// frame is too short.
     #[inline(always)]
-    pub fn write(&self, cursor: &mut Cursor<'_>, way: &Way, tunnel: &Tunnel) -> Option<()> {
+    pub fn write(
+        &self,
+        cursor: &mut Cursor<'_>,
+        way: &Way<impl Fn(usize) -> u64>,
+        tunnel: &Tunnel,
+    ) -> Option<()> {
+        let macs = [way.next_hop(), way.source()];
         match self.family? {
             Family::V4 => {
                 let frame: &mut FrameV4 = cursor.take()?;
                 let words = v4(self.inner, tunnel, self.length);
                 put!(frame, words, 0 1 2 3 4);
-                start(&mut frame.ethernet, way, Ethernet::IPV4);
+                start(&mut frame.ethernet, macs, Ethernet::IPV4);
             }
             Family::V6 => {
                 let frame: &mut FrameV6 = cursor.take()?;
                 let words = v6(self.inner, tunnel, self.length);
                 put!(frame, words, 0 1 2 3 4 5 6 7 8 9);
-                start(&mut frame.ethernet, way, Ethernet::IPV6);
+                start(&mut frame.ethernet, macs, Ethernet::IPV6);
             }
         }
         Some(())
@@ -105,8 +111,8 @@ impl Envelope {
 
 /// Writes the frame's own header.
 #[inline(always)]
-fn start(ethernet: &mut Ethernet, way: &Way, ether_type: [u8; 2]) {
-    l2_dsr::write(ethernet, way);
+fn start(ethernet: &mut Ethernet, [next_hop, source]: [Mac; 2], ether_type: [u8; 2]) {
+    l2_dsr::write(ethernet, next_hop, source);
     let ether_type = u16::from_ne_bytes(ether_type);
     store!(Ethernet, ethernet.ether_type as put_u16, ether_type);
 }

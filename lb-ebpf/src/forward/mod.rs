@@ -20,16 +20,17 @@ mod tests;
 #[inline(always)]
 pub fn write(
     packet: Packet<'_>,
-    way: &Way,
+    way: &Way<impl Fn(usize) -> u64>,
     backend: impl FnOnce() -> Address,
 ) -> Result<Envelope, Verdict> {
     let Packet { mut frame, flow } = packet;
-    if !way.next_hop().is_known() || !way.source().is_known() {
+    let (next_hop, source) = (way.next_hop(), way.source());
+    if !next_hop.is_known() || !source.is_known() {
         return Err(Verdict::NoNextHop);
     }
     // A promiscuous interface, a bridge's port or a switch that floods also shows frames for others,
     // who would serve the same packet. Packets leave by the interface that they arrive at.
-    if frame.ethernet().destination.mac() != way.source() {
+    if frame.ethernet().destination.mac() != source {
         return Err(Verdict::NotOurs);
     }
     if flow.ip_length > way.mtu().into() {
@@ -38,7 +39,7 @@ pub fn write(
     match way.forward() {
         ForwardMode::L2_DSR => {
             hop::take(&mut frame).ok_or(Verdict::TtlExpired)?;
-            l2_dsr::write(frame.ethernet(), way);
+            l2_dsr::write(frame.ethernet(), next_hop, source);
             Ok(Envelope::NONE)
         }
         ForwardMode::IPIP => {

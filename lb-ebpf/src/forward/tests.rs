@@ -49,7 +49,7 @@ fn sent(frame: &[u8], target: &Target) -> Result<Vec<u8>, Verdict> {
     let mut cursor = Cursor::from(&mut frame[..]);
     let family = parse::family(&mut Cursor::from(&mut before.clone()[..])).unwrap();
     let packet = parse::packet(&mut cursor, family).unwrap();
-    let written = write(packet, &Way::from(target), || target.address);
+    let written = write(packet, &target.way(), || target.address);
     match written {
         Ok(envelope) if envelope.growth() == 0 => Ok(frame),
         Ok(envelope) => {
@@ -72,7 +72,7 @@ fn put(envelope: &Envelope, frame: &mut [u8], target: &Target) -> Option<()> {
         address: target.address,
         outer: target.outer,
     };
-    envelope.write(&mut Cursor::from(frame), &Way::from(target), &tunnel)
+    envelope.write(&mut Cursor::from(frame), &target.way(), &tunnel)
 }
 
 /// The IP packet of a frame, one hop further.
@@ -184,7 +184,7 @@ fn an_envelope_is_not_written_into_a_frame_that_is_shorter() {
         };
         let packet = parse::packet(&mut cursor, family).unwrap();
         let target = tunnel(sample.is_v4());
-        let written = write(packet, &Way::from(&target), || target.address);
+        let written = write(packet, &target.way(), || target.address);
         let envelope = written.unwrap();
         let mut grown = vec![0; 14 + envelope.growth()];
         for length in 0..grown.len() {

@@ -1,7 +1,6 @@
 //! The flow table: which target a flow went to before.
 
-use aya_ebpf::helpers::generated::bpf_ktime_get_coarse_ns;
-use lb_common::{Entry, FLOW_PASSES, FlowEvent, HashKey, IDLE_TICKS, tick};
+use lb_common::{Entry, FLOW_PASSES, FlowEvent, HashKey, IDLE_TICKS};
 use lb_ebpf::{
     entry,
     parse::{Flow, Signal},
@@ -9,7 +8,7 @@ use lb_ebpf::{
 };
 
 use super::{
-    count,
+    clock, count,
     settings::{FLOW_MASK, INSERT_LIMIT},
     tables::{self, Service, Slot, Target, Ways},
 };
@@ -40,7 +39,7 @@ impl Place {
         Some(Self {
             ways: Ways::of_bucket(first & FLOW_MASK.load())?,
             fingerprint: Entry::name(first, second, 0),
-            now: now(),
+            now: clock::now(),
         })
     }
 
@@ -117,12 +116,4 @@ impl Known {
 #[inline(always)]
 fn within_budget(now: u32) -> bool {
     tables::budget().is_some_and(|budget| budget.allows(now, INSERT_LIMIT.load()))
-}
-
-/// The present tick. The coarse clock costs a seventh of the exact one, and userspace can read it
-/// too.
-#[inline(always)]
-fn now() -> u32 {
-    // SAFETY: the helper takes nothing and always succeeds.
-    tick(unsafe { bpf_ktime_get_coarse_ns() })
 }

@@ -1,6 +1,7 @@
 //! A packet's path: parse, service, flow, class, ring, target, forward, count.
 
 mod clients;
+mod clock;
 mod count;
 mod flows;
 mod log;

@@ -186,11 +186,10 @@ impl Target {
 
     /// How to get there.
     #[inline(always)]
-    pub(super) fn way(&self) -> Way {
+    pub(super) fn way(&self) -> Way<impl Fn(usize) -> u64 + use<>> {
         let words = self.element.cast::<u64>();
         // SAFETY: an element of an array is never freed, and is eight aligned words.
-        let word = |i| unsafe { ptr::read_volatile(words.add(i)) };
-        Way::of_words([word(0), word(1), word(2), word(3)])
+        Way::new(move |index| unsafe { ptr::read_volatile(words.add(index)) })
     }
 
     /// The backend.
