@@ -14,11 +14,7 @@ mod services;
 mod settings;
 mod tables;
 
-use aya_ebpf::{
-    bindings::{xdp_action, xdp_md},
-    macros::xdp,
-    programs::XdpContext,
-};
+use aya_ebpf::{bindings::xdp_md, macros::xdp, programs::XdpContext};
 use lb_common::{FlowEvent, Verdict};
 use lb_ebpf::{
     forward::{self, Envelope},
@@ -38,11 +34,10 @@ use self::{
 fn waggle(context: XdpContext) -> u32 {
     let mut packet = Packet::new(context.ctx);
     let Some(family) = parse::family(&mut packet.cursor()) else {
-        count::verdict(Verdict::NotOurs, packet.length());
-        return action(Verdict::NotOurs);
+        return counted(Verdict::NotOurs, packet.length()).action();
     };
     if PROOF.load() != 0 {
-        return action(proof::prove(context.ctx, family));
+        return Outcome::refused(proof::prove(context.ctx, family)).action();
     }
     let line = log::begin(context.ctx, family);
     let known = match family {
@@ -54,7 +49,7 @@ fn waggle(context: XdpContext) -> u32 {
         known => known,
     };
     log::end(&line, outcome);
-    action(outcome.verdict())
+    outcome.action()
 }
 
 /// Each family has its copy of the way of most packets, in which the compiler leaves out what is the
@@ -165,22 +160,6 @@ fn refused(service: u32, verdict: Verdict, bytes: u64) -> Outcome {
 fn counted(verdict: Verdict, bytes: u64) -> Outcome {
     count::verdict(verdict, bytes);
     Outcome::refused(verdict)
-}
-
-#[inline(always)]
-fn action(verdict: Verdict) -> u32 {
-    match verdict {
-        Verdict::NotOurs | Verdict::RulePassed => xdp_action::XDP_PASS,
-        Verdict::Forwarded => xdp_action::XDP_TX,
-        Verdict::FragmentUnsupported
-        | Verdict::TooBig
-        | Verdict::NoAnswer
-        | Verdict::NoNextHop
-        | Verdict::NoTarget
-        | Verdict::NoHeadroom
-        | Verdict::RuleDropped
-        | Verdict::TtlExpired => xdp_action::XDP_DROP,
-    }
 }
 
 /// Never reached: the verifier refuses a program in which it could be, because the loop has no

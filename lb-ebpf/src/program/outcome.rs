@@ -1,8 +1,10 @@
 //! What became of a packet.
 
+use aya_ebpf::bindings::xdp_action;
 use lb_common::{VERDICTS, Verdict};
 
-/// What became of a packet, in one register: a function of the program returns no more.
+/// What became of a packet, in one register, since a function of the program returns no more: from
+/// the high bits to the low ones the target (16), the verdict (8), and what the kernel is told (8).
 #[derive(Clone, Copy, Eq, PartialEq)]
 pub(super) struct Outcome(u32);
 
@@ -13,19 +15,19 @@ impl Outcome {
     /// It was sent to a target.
     #[inline(always)]
     pub(super) fn sent(target: u16) -> Self {
-        Self((target as u32) << 16 | Verdict::Forwarded as u32)
+        Self(u32::from(target) << 16 | Self::refused(Verdict::Forwarded).0)
     }
 
     /// It was not sent.
     #[inline(always)]
     pub(super) fn refused(verdict: Verdict) -> Self {
-        Self(verdict as u32)
+        Self((verdict as u32) << 8 | action(verdict))
     }
 
     /// How it left.
     #[inline(always)]
     pub(super) fn verdict(self) -> Verdict {
-        let number = (self.0 & 0xffff) as usize;
+        let number = (self.0 >> 8 & 0xff) as usize;
         VERDICTS.get(number).copied().unwrap_or(Verdict::NoTarget)
     }
 
@@ -33,5 +35,27 @@ impl Outcome {
     #[inline(always)]
     pub(super) fn target(self) -> u16 {
         (self.0 >> 16) as u16
+    }
+
+    /// What the kernel does with it.
+    #[inline(always)]
+    pub(super) fn action(self) -> u32 {
+        self.0 & 0xff
+    }
+}
+
+#[inline(always)]
+fn action(verdict: Verdict) -> u32 {
+    match verdict {
+        Verdict::NotOurs | Verdict::RulePassed => xdp_action::XDP_PASS,
+        Verdict::Forwarded => xdp_action::XDP_TX,
+        Verdict::FragmentUnsupported
+        | Verdict::TooBig
+        | Verdict::NoAnswer
+        | Verdict::NoNextHop
+        | Verdict::NoTarget
+        | Verdict::NoHeadroom
+        | Verdict::RuleDropped
+        | Verdict::TtlExpired => xdp_action::XDP_DROP,
     }
 }
