@@ -8,7 +8,7 @@ pub const FLOW_PASSES: usize = 2;
 /// Words of an IPv6 tuple: the longest that is hashed.
 pub type HashWords = [u32; 10];
 
-/// Coefficients of one pass of a multilinear hash over 32-bit words, which is then stirred.
+/// Coefficients of one pass of a multilinear hash over 32-bit words.
 ///
 /// With uniformly random 64-bit coefficients `a[0]..a[n]`, the high half of
 /// `a[0] + a[1] * w[1] + ... + a[n] * w[n] mod 2^64` is strongly universal: two different inputs,
@@ -17,9 +17,9 @@ pub type HashWords = [u32; 10];
 /// 2014, theorem 1). Two passes give 2^-64. A multiply-mix of a key has no such bound: inputs that differ in
 /// the top bits collide whatever the key is.
 ///
-/// Stirring is one to one, so the bound stands. It is for inputs that count up, as addresses and
-/// ports do: they step through the sums by one coefficient, and if that is near a simple fraction
-/// of 2^64 (for one key in a hundred it is), all sums stand on few heaps.
+/// What chooses a place by it stirs it first, for inputs that count up, as addresses and ports do: they
+/// step through the sums by one coefficient, and if that is near a simple fraction of 2^64 (for one key
+/// in a hundred it is), all sums stand on few heaps. Stirring is one to one, so the bound stands.
 #[derive(Clone, Copy, Debug, Eq, FromBytes, Immutable, IntoBytes, KnownLayout, PartialEq)]
 #[repr(C)]
 pub struct HashKey {
@@ -42,12 +42,12 @@ impl HashKey {
     pub fn v4(&self, words: &[u32; 4]) -> u32 {
         let [a, k0, k1, k2, k3] = self.v4;
         let [w0, w1, w2, w3] = *words;
-        stirred(
-            a.wrapping_add(product(k0, w0))
-                .wrapping_add(product(k1, w1))
-                .wrapping_add(product(k2, w2))
-                .wrapping_add(product(k3, w3)),
-        )
+        let sum = a
+            .wrapping_add(product(k0, w0))
+            .wrapping_add(product(k1, w1))
+            .wrapping_add(product(k2, w2))
+            .wrapping_add(product(k3, w3));
+        (sum >> 32) as u32
     }
 
     /// Hash of an IPv6 tuple.
@@ -59,7 +59,7 @@ impl HashKey {
             sum = sum.wrapping_add(product(self.v6[i + 1], words[i]));
             i += 1;
         }
-        stirred(sum)
+        (sum >> 32) as u32
     }
 }
 
@@ -68,10 +68,9 @@ fn product(coefficient: u64, word: u32) -> u64 {
     coefficient.wrapping_mul(word as u64)
 }
 
-/// The high half of a sum, stirred by the last step of MurmurHash3.
+/// A hash, stirred by the last step of MurmurHash3.
 #[inline(always)]
-fn stirred(sum: u64) -> u32 {
-    let mut hash = (sum >> 32) as u32;
+pub(crate) fn stirred(mut hash: u32) -> u32 {
     hash = (hash ^ hash >> 16).wrapping_mul(0x85eb_ca6b);
     hash = (hash ^ hash >> 13).wrapping_mul(0xc2b2_ae35);
     hash ^ hash >> 16

@@ -1,4 +1,4 @@
-use crate::{Address, HashKey, Protocol};
+use crate::{Address, HashKey, Protocol, hash::stirred};
 
 #[cfg(test)]
 mod tests;
@@ -50,13 +50,19 @@ impl Ports {
 }
 
 impl Tuple {
-    /// Keyed hash of the whole tuple; see [`HashKey`] for its bound.
+    /// Keyed hash of the whole tuple by which a place is chosen; see [`HashKey`] for its bound.
+    #[inline(always)]
+    pub fn hash(&self, key: &HashKey) -> u32 {
+        stirred(self.name(key))
+    }
+
+    /// The same before it is stirred: enough to tell tuples from each other.
     ///
     /// IPv4 and IPv6 tuples use coefficients of their own, so an IPv4 tuple costs four
     /// multiplications. The words are taken as they stand in memory, so hosts of the other byte order
     /// would hash otherwise; the program is built for little-endian ones alone.
     #[inline(always)]
-    pub fn hash(&self, key: &HashKey) -> u32 {
+    pub fn name(&self, key: &HashKey) -> u32 {
         let [s0, s1, s2, s3] = self.service.words();
         let [c0, c1, c2, c3] = self.client.words();
         let ports = self.ports.0;

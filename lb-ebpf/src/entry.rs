@@ -1,39 +1,26 @@
 //! What an entry of the flow table is worth: whether it holds, what it becomes, which one gives
 //! way.
 
-use lb_common::{Entry, FlowEvent, FlowState, IdleTicks, Protocol, WAYS, Way};
+use lb_common::{Entry, FlowState, IdleTicks, Protocol, WAYS, Way};
 
 use crate::parse::{Flow, Signal};
 
 #[cfg(test)]
 mod tests;
 
-/// Whether a packet of `flow` may follow a live entry of its flow to the target that `way` leads to,
-/// whose group may serve the packet's service or not.
-///
-/// # Errors
-/// - [`FlowEvent::Foreign`]: it may not, so the entry is another flow's or the id went to another
-///   target.
-/// - [`FlowEvent::Left`]: the target was flushed, or takes no new flow and this packet opens one,
-///   or is dead and UDP has no connection to lose.
+/// Whether a packet of `flow` may follow a live entry of its flow to the target that `way` leads to:
+/// not if the target was flushed, or takes no new flow and this packet opens one, or is dead and UDP
+/// has no connection to lose.
 #[inline(always)]
-pub fn may_follow(
-    entry: Entry,
-    way: &Way<impl Fn(usize) -> u64>,
-    flow: &Flow,
-    serves: bool,
-) -> Result<(), FlowEvent> {
-    if !way.is_used() || !serves {
-        return Err(FlowEvent::Foreign);
-    }
+pub fn may_follow(entry: Entry, way: &Way<impl Fn(usize) -> u64>, flow: &Flow) -> bool {
     let epoch = way.epoch();
     if epoch != 0 && (entry.last_seen().wrapping_sub(epoch) as i32) < 0 {
-        return Err(FlowEvent::Left);
+        return false;
     }
     match (flow.signal, flow.tuple.protocol) {
-        (Signal::Open, _) if !way.state().takes_new() => Err(FlowEvent::Left),
-        (_, Protocol::UDP) if way.state().dead() => Err(FlowEvent::Left),
-        _ => Ok(()),
+        (Signal::Open, _) => way.state().takes_new(),
+        (_, Protocol::UDP) => !way.state().dead(),
+        _ => true,
     }
 }
 

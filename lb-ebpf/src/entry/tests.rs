@@ -69,21 +69,6 @@ fn every_state_byte_has_an_idle_time() {
 }
 
 #[test]
-fn an_entry_of_another_group_or_of_a_free_id_is_foreign() {
-    let entry = entry(100, FlowState::ESTABLISHED);
-    let flow = flow(Signal::Data, Protocol::TCP);
-    let ours = target(TargetState::TAKES_NEW);
-    let free = Target {
-        identity: 0,
-        ..ours
-    };
-    for (target, serves) in [(ours, false), (free, true)] {
-        let followed = may_follow(entry, &target.way(), &flow, serves);
-        assert_eq!(followed, Err(FlowEvent::Foreign));
-    }
-}
-
-#[test]
 fn only_packets_that_can_move_leave_a_target() {
     let entry = entry(100, FlowState::ESTABLISHED);
     let (takes_new, dead) = (TargetState::TAKES_NEW, TargetState::DEAD);
@@ -100,9 +85,8 @@ fn only_packets_that_can_move_leave_a_target() {
         (Signal::Data, Protocol::UDP, takes_new, true),
         (Signal::Data, Protocol::UDP, dead, false),
     ] {
-        let followed = may_follow(entry, &target(state).way(), &flow(signal, protocol), true);
-        let expected = if stays { Ok(()) } else { Err(FlowEvent::Left) };
-        assert_eq!(followed, expected, "{signal:?} {protocol} {state}");
+        let follows = may_follow(entry, &target(state).way(), &flow(signal, protocol));
+        assert_eq!(follows, stays, "{signal:?} {protocol} {state}");
     }
 }
 
@@ -123,8 +107,8 @@ fn an_epoch_flushes_what_was_last_seen_before_it() {
             ..target(TargetState::TAKES_NEW)
         };
         let entry = entry(last_seen, FlowState::ESTABLISHED);
-        let followed = may_follow(entry, &target.way(), &flow, true);
-        assert_eq!(followed.is_ok(), stays, "epoch {epoch}, seen {last_seen}");
+        let follows = may_follow(entry, &target.way(), &flow);
+        assert_eq!(follows, stays, "epoch {epoch}, seen {last_seen}");
     }
 }
 

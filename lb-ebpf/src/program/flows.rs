@@ -35,7 +35,7 @@ impl Place {
     #[inline(always)]
     pub(super) fn of(flow: &Flow, [first, second]: &[HashKey; FLOW_PASSES]) -> Option<Self> {
         let first = word::settle(flow.tuple.hash(first));
-        let second = word::settle(flow.tuple.hash(second));
+        let second = word::settle(flow.tuple.name(second));
         Some(Self {
             ways: Ways::of_bucket(first & FLOW_MASK.load())?,
             fingerprint: Entry::name(first, second, 0),
@@ -56,8 +56,13 @@ impl Place {
         }
         let target = Target::of(entry.target()).ok_or(FlowEvent::Foreign)?;
         let way = target.way();
-        let serves = service.takes(way.group());
-        entry::may_follow(entry, &way, flow, serves)?;
+        if !way.is_used() || !service.takes(way.group()) {
+            // The entry is another flow's, or the id went to another target.
+            return Err(FlowEvent::Foreign);
+        }
+        if !entry::may_follow(entry, &way, flow) {
+            return Err(FlowEvent::Left);
+        }
         Ok(Known {
             target,
             slot,
