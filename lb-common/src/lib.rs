@@ -30,9 +30,9 @@ pub use self::{
     service::{Port, Protocol, Row, Service, ServiceGroup, ServiceKey},
     target::{ForwardMode, Mac, Outer, Target, TargetState, Way},
     tuple::{Ports, Tuple},
-    verdict::{Counter, FLOW_EVENTS, FlowEvent, VERDICTS, Verdict},
+    verdict::{Counter, FLOW_EVENTS, FlowEvent, ServiceCounter, VERDICTS, Verdict},
 };
 
 /// Version of everything in this crate. A running program whose maps carry another version is
 /// never adopted. Raise it with every change of a layout or of a meaning.
-pub const ABI_VERSION: u32 = 3;
+pub const ABI_VERSION: u32 = 4;

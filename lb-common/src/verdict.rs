@@ -1,3 +1,5 @@
+use core::ops::AddAssign;
+
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use crate::abi::abi;
@@ -75,7 +77,7 @@ names! {
     }
 }
 
-/// Element of the counter maps, one per CPU.
+/// Element of most counter maps, one per CPU.
 #[derive(
     Clone, Copy, Debug, Default, Eq, FromBytes, Immutable, IntoBytes, KnownLayout, PartialEq,
 )]
@@ -87,7 +89,46 @@ pub struct Counter {
     pub bytes: u64,
 }
 
-abi! { Counter = 16 align 8 }
+impl AddAssign for Counter {
+    fn add_assign(&mut self, other: Self) {
+        self.packets += other.packets;
+        self.bytes += other.bytes;
+    }
+}
+
+/// Element of the map SERVICE_COUNTERS, one per CPU.
+#[derive(
+    Clone, Copy, Debug, Default, Eq, FromBytes, Immutable, IntoBytes, KnownLayout, PartialEq,
+)]
+#[repr(C)]
+pub struct ServiceCounter {
+    /// Packets that were sent by the entry of their flow, as most are. They are counted here and to
+    /// their target alone: whoever reads adds them to [`FlowEvent::Hit`] and [`Verdict::Forwarded`].
+    pub hits: Counter,
+    /// All others, whatever became of them.
+    pub others: Counter,
+}
+
+impl ServiceCounter {
+    /// All packets.
+    pub fn all(self) -> Counter {
+        let mut all = self.hits;
+        all += self.others;
+        all
+    }
+}
+
+impl AddAssign for ServiceCounter {
+    fn add_assign(&mut self, other: Self) {
+        self.hits += other.hits;
+        self.others += other.others;
+    }
+}
+
+abi! {
+    Counter = 16 align 8,
+    ServiceCounter = 32 align 8,
+}
 
 #[cfg(test)]
 mod tests {

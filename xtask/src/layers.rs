@@ -32,6 +32,7 @@ const ACTS: &[&str] = &[
     "lb-userspace/src/dataplane/attach.rs",
     "lb-userspace/src/dataplane/clients.rs",
     "lb-userspace/src/dataplane/clock.rs",
+    "lb-userspace/src/dataplane/counters.rs",
     "lb-userspace/src/dataplane/detach.rs",
     "lb-userspace/src/dataplane/host.rs",
     "lb-userspace/src/dataplane/interface.rs",

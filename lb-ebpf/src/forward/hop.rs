@@ -52,23 +52,26 @@ pub(super) mod tests {
         header
     }
 
-    fn taken(mut header: [u8; 20]) -> Option<[u8; 20]> {
-        let before = header;
-        let taken = take(Ip::V4(Cursor::from(&mut header[..]).take().unwrap()));
-        assert!(taken.is_some() || header == before);
-        taken.map(|()| header)
+    fn taken(header: [u8; 20]) -> Option<[u8; 20]> {
+        let mut frame = [7; 34];
+        frame[14..].copy_from_slice(&header);
+        let before = frame;
+        let taken = take(&mut Frame::V4(Cursor::from(&mut frame[..]).take().unwrap()));
+        assert!(taken.is_some() || frame == before);
+        assert_eq!(frame[..14], before[..14]);
+        taken.map(|()| *frame.last_chunk().unwrap())
     }
 
     #[test]
     fn every_hop_limit_falls_by_one_and_none_to_zero() {
         for limit in 0..=u8::MAX {
-            let mut header: [u8; 40] = core::array::from_fn(|i| i as u8);
-            header[7] = limit;
-            let mut expected = header;
-            expected[7] = if limit > 1 { limit - 1 } else { limit };
-            let taken = take(Ip::V6(Cursor::from(&mut header[..]).take().unwrap()));
+            let mut frame: [u8; 54] = core::array::from_fn(|i| i as u8);
+            frame[21] = limit;
+            let mut expected = frame;
+            expected[21] = if limit > 1 { limit - 1 } else { limit };
+            let taken = take(&mut Frame::V6(Cursor::from(&mut frame[..]).take().unwrap()));
             assert_eq!(taken.is_some(), limit > 1);
-            assert_eq!(header, expected);
+            assert_eq!(frame, expected);
         }
     }
 

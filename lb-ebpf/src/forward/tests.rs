@@ -77,14 +77,18 @@ fn put(envelope: &Envelope, frame: &mut [u8], target: &Target) -> Option<()> {
 
 /// The IP packet of a frame, one hop further.
 fn one_hop_further(frame: &[u8]) -> Vec<u8> {
-    let mut packet = frame[14..].to_vec();
-    let mut cursor = Cursor::from(&mut packet[..]);
-    let ip = match frame[14] >> 4 {
-        4 => parse::Ip::V4(cursor.take().unwrap()),
-        _ => parse::Ip::V6(cursor.take().unwrap()),
-    };
-    hop::take(ip).unwrap();
-    packet
+    let mut frame = frame.to_vec();
+    hop::take(&mut headers(&mut frame)).unwrap();
+    frame.split_off(14)
+}
+
+fn headers(frame: &mut [u8]) -> parse::Frame<'_> {
+    let is_v4 = frame[14] >> 4 == 4;
+    let mut cursor = Cursor::from(frame);
+    match is_v4 {
+        true => parse::Frame::V4(cursor.take().unwrap()),
+        false => parse::Frame::V6(cursor.take().unwrap()),
+    }
 }
 
 #[test]
@@ -140,9 +144,8 @@ fn the_outer_checksum_is_right_for_every_length() {
     for length in 28..=65_515_u16 {
         let tunnel = tunnel(true);
         let mut frame = samples::v4(17, 0, &samples::datagram(0));
-        let mut cursor = Cursor::from(&mut frame[14..]);
-        let ip = parse::Ip::V4(cursor.take().unwrap());
-        let envelope = Envelope::around(&ip, length.into(), tunnel.address).unwrap();
+        let frame = headers(&mut frame);
+        let envelope = Envelope::around(&frame, length.into(), tunnel.address).unwrap();
         let mut grown = [0; 34];
         put(&envelope, &mut grown, &tunnel).unwrap();
         let mut header = grown[14..].to_vec();

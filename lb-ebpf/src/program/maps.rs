@@ -7,7 +7,8 @@ use aya_ebpf::{
 };
 use lb_common::{
     Address, Bucket, CHUNK, CLIENT_BUFFERS, Chunk, Control, Counter, Descriptor, LONG_NETWORKS,
-    LongNetwork, Networks, Port, Service, ServiceGroup, ServiceKey, Target, V6_PREFIXES,
+    LongNetwork, Networks, Port, Service, ServiceCounter, ServiceGroup, ServiceKey, Target,
+    V6_PREFIXES,
 };
 use lb_ebpf::budget::Budget;
 
@@ -94,7 +95,7 @@ pub(super) static FLOW_EVENTS: PerCpuArray<Counter> =
 
 /// Packets by service id.
 #[map]
-pub(super) static SERVICE_COUNTERS: PerCpuArray<Counter> =
+pub(super) static SERVICE_COUNTERS: PerCpuArray<ServiceCounter> =
     PerCpuArray::with_max_entries(SERVICE_COUNT, 0);
 
 /// Packets by target id.

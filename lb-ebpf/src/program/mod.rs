@@ -92,7 +92,7 @@ fn follow(context: *mut xdp_md, family: Family) -> Outcome {
     if let Err(verdict) = packet.enclose(&envelope, &target) {
         return refused(service.id, verdict, bytes);
     }
-    count::sent(service.id, target.id, bytes);
+    count::hit(service.id, target.id, bytes);
     Outcome::sent(target.id)
 }
 

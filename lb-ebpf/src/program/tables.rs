@@ -220,13 +220,18 @@ fn four_words(words: *const u32) -> [u32; 4] {
     [word(0), word(1), word(2), word(3)]
 }
 
-/// Adds a packet of `bytes` to a counter of this CPU.
+/// Adds a packet of `bytes` to a counter of this CPU, in the element that `part` takes it from.
 #[inline(always)]
-pub(super) fn add(counters: &PerCpuArray<Counter>, index: u32, bytes: u64) {
-    if let Some(counter) = counters.get_ptr_mut(index) {
+pub(super) fn add<T>(
+    counters: &PerCpuArray<T>,
+    index: u32,
+    part: impl FnOnce(&mut T) -> &mut Counter,
+    bytes: u64,
+) {
+    if let Some(element) = counters.get_ptr_mut(index) {
         // SAFETY: only this CPU writes it, and XDP runs there with softirqs off, never within
         // itself.
-        let counter = unsafe { &mut *counter };
+        let counter = part(unsafe { &mut *element });
         counter.packets += 1;
         counter.bytes += bytes;
     }

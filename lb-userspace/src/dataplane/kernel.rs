@@ -2,16 +2,20 @@ use std::{collections::BTreeMap, io, path::Path, sync::Arc};
 
 use aya::{
     Pod,
-    maps::{HashMap, Map, MapData, MapError, PerCpuArray, PerCpuValues},
-    util::nr_cpus,
+    maps::{HashMap, Map, MapData, MapError},
 };
 use lb_common::{
-    ABI_VERSION, Address, Bucket, CHUNK, Chunk, Control, Counter, Descriptor, FLOW_EVENTS,
-    FlowEvent, HEARTBEAT_OFFSET, HashKey, IDLE_TICKS, Port, Service, ServiceGroup, ServiceKey,
-    Target, VERDICTS, Verdict, WAYS,
+    ABI_VERSION, Address, Bucket, CHUNK, Chunk, Control, Descriptor, HEARTBEAT_OFFSET, HashKey,
+    IDLE_TICKS, Port, Service, ServiceGroup, ServiceKey, Target, WAYS,
 };
 
-use super::{Capacity, Change, Tables, clients::Clients, mapped::Mapped, pins::Pins};
+use super::{
+    Capacity, Change, Tables,
+    clients::Clients,
+    counters::{Counters, Totals},
+    mapped::Mapped,
+    pins::Pins,
+};
 
 /// The pinned maps of an edge, which the packet program reads.
 pub struct Kernel {
@@ -26,13 +30,8 @@ pub struct Kernel {
     service_groups: HashMap<MapData, ServiceGroup, u32>,
     clients: Clients,
     flows: Mapped<Bucket>,
-    verdicts: Counters,
-    flow_events: Counters,
-    service_counters: Counters,
-    target_counters: Counters,
+    counters: Counters,
 }
-
-type Counters = PerCpuArray<MapData, Counter>;
 
 /// Why the maps can not be used.
 #[derive(Debug, thiserror::Error)]
@@ -58,37 +57,6 @@ pub enum KernelError {
     Random(#[from] getrandom::Error),
 }
 
-/// What the packet program has counted, summed over CPUs.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Totals {
-    /// By the way that packets left.
-    pub verdicts: BTreeMap<Verdict, Counter>,
-    /// By what became of the look-up in the flow table.
-    pub flow_events: BTreeMap<FlowEvent, Counter>,
-    /// By service.
-    pub services: BTreeMap<ServiceKey, Counter>,
-    /// By target id.
-    pub targets: BTreeMap<u16, Counter>,
-}
-
-impl Totals {
-    /// Packets by the name of the way that they left.
-    pub fn packets_by_verdict(&self) -> BTreeMap<String, u64> {
-        let named = self.verdicts.iter();
-        named
-            .map(|(it, counter)| (it.label().to_owned(), counter.packets))
-            .collect()
-    }
-
-    /// Packets by the name of what became of their look-up in the flow table.
-    pub fn packets_by_flow_event(&self) -> BTreeMap<String, u64> {
-        let named = self.flow_events.iter();
-        named
-            .map(|(it, counter)| (it.label().to_owned(), counter.packets))
-            .collect()
-    }
-}
-
 impl Kernel {
     /// Opens the maps that a running or ended daemon has pinned in `pin_dir`.
     ///
@@ -109,10 +77,7 @@ impl Kernel {
             service_groups: hash_map(&pins, "SERVICE_GROUPS")?,
             clients: Clients::open(&pins)?,
             flows: mapped(&pins, "FLOWS")?,
-            verdicts: counters(&pins, "VERDICTS")?,
-            flow_events: counters(&pins, "FLOW_EVENTS")?,
-            service_counters: counters(&pins, "SERVICE_COUNTERS")?,
-            target_counters: counters(&pins, "TARGET_COUNTERS")?,
+            counters: Counters::open(&pins)?,
         })
     }
 
@@ -174,8 +139,7 @@ impl Kernel {
             }
             Change::FreeTarget { id } => {
                 self.targets.store((*id).into(), &Target::FREE);
-                zero(&mut self.target_counters, (*id).into())
-                    .map_err(|e| failed("TARGET_COUNTERS", e))?;
+                self.counters.end_target(*id)?;
             }
             Change::PointRow { row, descriptor } => self.rows.store(*row, descriptor),
             Change::PutService { key, service } => {
@@ -219,33 +183,7 @@ impl Kernel {
 
     /// What was counted for the services and targets in `tables`, and in all.
     pub fn counters(&self, tables: &Tables) -> Result<Totals, KernelError> {
-        let all = |map, counters, ids: &mut dyn Iterator<Item = u32>| {
-            ids.map(|id| sum(counters, id))
-                .collect::<Result<Vec<_>, _>>()
-                .map_err(|e| failed(map, e))
-        };
-        let mut verdicts = all("VERDICTS", &self.verdicts, &mut (0..VERDICTS.len() as u32))?;
-        let mut events = 0..FLOW_EVENTS.len() as u32;
-        let events = all("FLOW_EVENTS", &self.flow_events, &mut events)?;
-        // The packets of known flows are counted once.
-        let hits = events[FlowEvent::Hit as usize];
-        let forwarded = &mut verdicts[Verdict::Forwarded as usize];
-        forwarded.packets += hits.packets;
-        forwarded.bytes += hits.bytes;
-        let mut ids = tables.services().map(|(_, service)| service.id);
-        let services = all("SERVICE_COUNTERS", &self.service_counters, &mut ids)?;
-        let mut ids = tables.targets().map(|(id, _)| id.into());
-        let targets = all("TARGET_COUNTERS", &self.target_counters, &mut ids)?;
-        Ok(Totals {
-            verdicts: VERDICTS.iter().copied().zip(verdicts).collect(),
-            flow_events: FLOW_EVENTS.iter().copied().zip(events).collect(),
-            services: tables
-                .services()
-                .map(|(key, _)| key)
-                .zip(services)
-                .collect(),
-            targets: tables.targets().map(|(id, _)| id).zip(targets).collect(),
-        })
+        self.counters.totals(tables)
     }
 
     /// The targets that live flow entries name, with the number of entries each.
@@ -304,29 +242,9 @@ impl Kernel {
             Err(error) => return Err(failed("SERVICE_IDS", error)),
         };
         // First, so that whatever fails leaves the service there to be removed again.
-        zero(&mut self.service_counters, id).map_err(|e| failed("SERVICE_COUNTERS", e))?;
+        self.counters.end_service(id)?;
         present(self.service_ids.remove(key)).map_err(|e| failed("SERVICE_IDS", e))
     }
-}
-
-fn sum(counters: &Counters, id: u32) -> Result<Counter, MapError> {
-    let mut sum = Counter::default();
-    if id < counters.len() {
-        for counter in counters.get(&id, 0)?.iter() {
-            sum.packets += counter.packets;
-            sum.bytes += counter.bytes;
-        }
-    }
-    Ok(sum)
-}
-
-fn zero(counters: &mut Counters, id: u32) -> Result<(), MapError> {
-    if id >= counters.len() {
-        return Ok(());
-    }
-    let cpus = nr_cpus().map_err(|(_, error)| MapError::IoError(error))?;
-    let zeros = PerCpuValues::try_from(vec![Counter::default(); cpus])?;
-    counters.set(id, zeros, 0)
 }
 
 /// What was to be removed may already be gone.
@@ -347,11 +265,6 @@ fn hash_map<K: Pod, V: Pod>(
     map: &'static str,
 ) -> Result<HashMap<MapData, K, V>, KernelError> {
     let open = || HashMap::try_from(Map::from_map_data(pins.map(map)?)?);
-    open().map_err(|e| failed(map, e))
-}
-
-fn counters(pins: &Pins, map: &'static str) -> Result<Counters, KernelError> {
-    let open = || PerCpuArray::try_from(Map::from_map_data(pins.map(map)?)?);
     open().map_err(|e| failed(map, e))
 }
 

@@ -7,6 +7,7 @@ mod attach;
 mod change;
 mod clients;
 mod clock;
+mod counters;
 mod detach;
 mod diff;
 mod host;
@@ -25,11 +26,12 @@ pub use self::{
     attach::{AttachError, Attachment},
     change::Change,
     clock::monotonic,
+    counters::Totals,
     detach::{DetachError, Detached, detach},
     diff::{DoesNotFit, Plan, collect, diff, row_length},
     host::{HostError, check_host},
     interface::Mode,
-    kernel::{Kernel, KernelError, Totals},
+    kernel::{Kernel, KernelError},
     lock::{Lock, LockError},
     look::{Left, LookError, look},
     pins::PinsError,

@@ -1,6 +1,6 @@
 //! The program, loaded but attached nowhere, and its maps.
 
-use std::{fs, path::Path};
+use std::{fs, ops::AddAssign, path::Path};
 
 use aya::{
     Ebpf, EbpfLoader, Pod, TestRun as _, TestRunOptions,
@@ -12,8 +12,8 @@ use aya::{
 };
 use lb_common::{
     ABI_VERSION, Address, Bucket, CHUNK, Chunk, Control, Counter, Descriptor, Entry, FlowEvent,
-    ForwardMode, HashKey, Outer, Place, Port, Row, Service, ServiceKey, Target, TargetState,
-    Verdict, WAYS,
+    ForwardMode, HashKey, Outer, Place, Port, Row, Service, ServiceCounter, ServiceKey, Target,
+    TargetState, Verdict, WAYS,
 };
 use lb_userspace::dataplane::{monotonic, object::OBJECT};
 
@@ -225,27 +225,47 @@ impl Edge {
     pub fn verdict(&self, verdict: Verdict) -> Counter {
         let mut counter = self.counter("VERDICTS", verdict as u32);
         if verdict == Verdict::Forwarded {
-            let hits = self.counter("FLOW_EVENTS", FlowEvent::Hit as u32);
-            counter.packets += hits.packets;
-            counter.bytes += hits.bytes;
+            counter += self.hits();
         }
         counter
     }
 
     /// Number of packets with a flow event.
     pub fn events(&self, event: FlowEvent) -> u64 {
-        self.counter("FLOW_EVENTS", event as u32).packets
+        match event {
+            FlowEvent::Hit => self.hits().packets,
+            _ => self.counter::<Counter>("FLOW_EVENTS", event as u32).packets,
+        }
+    }
+
+    /// Packets and bytes to a service.
+    pub fn service(&self, id: u32) -> Counter {
+        self.counter::<ServiceCounter>("SERVICE_COUNTERS", id).all()
+    }
+
+    /// Packets and bytes to a target.
+    pub fn target(&self, id: u16) -> Counter {
+        self.counter("TARGET_COUNTERS", id.into())
+    }
+
+    /// Packets and bytes that were sent by the entry of their flow, to any service.
+    fn hits(&self) -> Counter {
+        let mut hits = Counter::default();
+        for id in 0..=WEB.id {
+            hits += self.counter::<ServiceCounter>("SERVICE_COUNTERS", id).hits;
+        }
+        hits
     }
 
     /// The sum of a counter over all CPUs.
-    pub fn counter(&self, map: &str, index: u32) -> Counter {
+    fn counter<T: Pod + Default + AddAssign>(&self, map: &str, index: u32) -> T {
         let map = self.ebpf.map(map).unwrap();
-        let counters: PerCpuArray<&MapData, Counter> = map.try_into().unwrap();
-        let values = counters.get(&index, 0).unwrap();
-        Counter {
-            packets: values.iter().map(|counter| counter.packets).sum(),
-            bytes: values.iter().map(|counter| counter.bytes).sum(),
+        let counters: PerCpuArray<&MapData, T> = map.try_into().unwrap();
+        let mut sum = T::default();
+        for counter in counters.get(&index, 0).unwrap().iter() {
+            sum += *counter;
         }
+        sum
     }
 
     /// What the kernel says of the program.

@@ -145,7 +145,7 @@ fn a_rule_drops_or_passes_in_place_of_a_ring() {
             assert_eq!(edge.verdict(verdict).packets, 1);
         }
         assert_eq!(edge.entries(), []);
-        assert_eq!(edge.counter("SERVICE_COUNTERS", WEB.id).packets, 3);
+        assert_eq!(edge.service(WEB.id).packets, 3);
     }
 }
 

@@ -73,8 +73,8 @@ fn every_shape_leaves_as_the_mode_says_and_counts() {
         }
         for counter in [
             edge.verdict(Verdict::Forwarded),
-            edge.counter("SERVICE_COUNTERS", WEB.id),
-            edge.counter("TARGET_COUNTERS", 1),
+            edge.service(WEB.id),
+            edge.target(1),
         ] {
             assert_eq!((counter.packets, counter.bytes), (7, bytes), "{name}");
         }

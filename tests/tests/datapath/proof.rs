@@ -49,9 +49,8 @@ fn it_names_class_ring_and_target_and_leaves_no_trace() {
     for event in FLOW_EVENTS {
         assert_eq!(edge.events(*event), 0, "{event:?}");
     }
-    for (map, id) in [("SERVICE_COUNTERS", WEB.id), ("TARGET_COUNTERS", 1)] {
-        assert_eq!(edge.counter(map, id).packets, 0, "{map}");
-    }
+    assert_eq!(edge.service(WEB.id).packets, 0);
+    assert_eq!(edge.target(1).packets, 0);
 }
 
 #[test]

@@ -34,7 +34,7 @@ fn check(edge: &Edge, case: &Case, target: &Target) {
     } = case;
     let counters = || VERDICTS.iter().map(|verdict| edge.verdict(*verdict));
     let mut expected: Vec<_> = counters().collect();
-    let mut service = edge.counter("SERVICE_COUNTERS", WEB.id);
+    let mut service = edge.service(WEB.id);
     let bytes = frame.len() as u64;
     expected[*verdict as usize].packets += 1;
     expected[*verdict as usize].bytes += bytes;
@@ -50,7 +50,7 @@ fn check(edge: &Edge, case: &Case, target: &Target) {
     let ran = edge.run(frame);
     assert_eq!(ran, Ran { action, frame: out }, "{name}");
     assert_eq!(counters().collect::<Vec<_>>(), expected, "{name}");
-    assert_eq!(edge.counter("SERVICE_COUNTERS", WEB.id), service, "{name}");
+    assert_eq!(edge.service(WEB.id), service, "{name}");
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn packets_to_the_service_are_forwarded_whatever_their_shape() {
         check(&edge, &case, &edge::target(1));
         bytes += case.frame.len() as u64;
     }
-    let counter = edge.counter("TARGET_COUNTERS", 1);
+    let counter = edge.target(1);
     assert_eq!(
         (counter.packets, counter.bytes),
         (cases.len() as u64, bytes)
@@ -157,7 +157,7 @@ fn a_frame_for_another_station_passes_untouched_and_leaves_no_trace() {
         check(&edge, &case, &Target::FREE);
     }
     assert_eq!(edge.only_entry(), entry);
-    assert_eq!(edge.counter("TARGET_COUNTERS", 1).packets, 1);
+    assert_eq!(edge.target(1).packets, 1);
 }
 
 /// The kernel runs no frame that is shorter than an Ethernet header.
