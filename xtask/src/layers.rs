@@ -61,7 +61,7 @@ const UNSAFE: &[&str] = &[
     "lb-common/src/abi.rs",
     "lb-ebpf/src/cursor.rs",
     "lb-ebpf/src/header.rs",
-    "lb-ebpf/src/program/flows.rs",
+    "lb-ebpf/src/program/clock.rs",
     "lb-ebpf/src/program/mod.rs",
     "lb-ebpf/src/program/packet.rs",
     "lb-ebpf/src/program/settings.rs",

@@ -1,9 +1,13 @@
 use std::collections::BTreeMap;
 
-use aya::maps::{PerCpuArray, PerCpuValues};
-use lb_common::{Bucket, Counter, Entry, FlowState, Verdict, WAYS};
+use aya::{
+    Pod,
+    maps::{PerCpuArray, PerCpuValues},
+};
+use lb_common::{Bucket, Counter, Entry, FlowEvent, FlowState, ServiceCounter, Verdict, WAYS};
 use lb_userspace::{
     dataplane::{Change, collect},
+    model::Edge,
     table::Image,
 };
 
@@ -41,20 +45,25 @@ fn counters_are_summed_over_cpus_and_end_with_their_service() {
         packets: 3,
         bytes: 200,
     };
-    for map in ["VERDICTS", "SERVICE_COUNTERS", "TARGET_COUNTERS"] {
-        let mut counters = PerCpuArray::<_, Counter>::try_from(pinned(&edge, map)).unwrap();
-        let each = PerCpuValues::try_from(vec![seen; cpus]).unwrap();
-        counters.set(1, each, 0).unwrap();
+    for map in ["VERDICTS", "TARGET_COUNTERS"] {
+        count(&edge, map, vec![seen; cpus]);
     }
-    let all = Counter {
-        packets: 3 * cpus as u64,
-        bytes: 200 * cpus as u64,
+    let of_service = ServiceCounter {
+        hits: seen,
+        others: seen,
+    };
+    count(&edge, "SERVICE_COUNTERS", vec![of_service; cpus]);
+    let times = |times: u64| Counter {
+        packets: 3 * times * cpus as u64,
+        bytes: 200 * times * cpus as u64,
     };
     let totals = kernel.counters(&tables).unwrap();
-    assert_eq!(totals.verdicts[&Verdict::Forwarded], all);
-    assert_eq!(totals.targets, BTreeMap::from([(1, all)]));
+    // What was sent by an entry of the flow table is counted by service alone.
+    assert_eq!(totals.flow_events[&FlowEvent::Hit], times(1));
+    assert_eq!(totals.verdicts[&Verdict::Forwarded], times(2));
+    assert_eq!(totals.targets, BTreeMap::from([(1, times(1))]));
     let of = |id| tables.services().find(|(_, s)| s.id == id).unwrap().0;
-    assert_eq!(totals.services[&of(1)], all);
+    assert_eq!(totals.services[&of(1)], times(2));
     assert_eq!(totals.services[&of(0)], Counter::default());
 
     for change in [
@@ -67,6 +76,15 @@ fn counters_are_summed_over_cpus_and_end_with_their_service() {
     let totals = kernel.counters(&tables).unwrap();
     assert_eq!(totals.services[&of(1)], Counter::default());
     assert_eq!(totals.targets[&1], Counter::default());
+    assert_eq!(totals.flow_events[&FlowEvent::Hit], times(1));
+    assert_eq!(totals.verdicts[&Verdict::Forwarded], times(2));
+}
+
+/// Makes a map say that each CPU has counted this at index 1.
+fn count<T: Pod>(edge: &Edge, map: &str, each: Vec<T>) {
+    let mut counters = PerCpuArray::<_, T>::try_from(pinned(edge, map)).unwrap();
+    let each = PerCpuValues::try_from(each).unwrap();
+    counters.set(1, each, 0).unwrap();
 }
 
 #[test]
