@@ -5,9 +5,6 @@ use crate::abi::abi;
 /// Passes, each with a key of its own, that make the hash of the flow table.
 pub const FLOW_PASSES: usize = 2;
 
-/// Words of an IPv6 tuple: the longest that is hashed.
-pub type HashWords = [u32; 10];
-
 /// Coefficients of one pass of a multilinear hash over 32-bit words.
 ///
 /// With uniformly random 64-bit coefficients `a[0]..a[n]`, the high half of
@@ -37,9 +34,9 @@ impl HashKey {
         zerocopy::transmute!(bytes)
     }
 
-    /// Hash of an IPv4 tuple.
+    /// Hash of the words of an IPv4 tuple, not stirred.
     #[inline(always)]
-    pub fn v4(&self, words: &[u32; 4]) -> u32 {
+    pub(crate) fn v4(&self, words: &[u32; 4]) -> u32 {
         let [a, k0, k1, k2, k3] = self.v4;
         let [w0, w1, w2, w3] = *words;
         let sum = a
@@ -50,9 +47,9 @@ impl HashKey {
         (sum >> 32) as u32
     }
 
-    /// Hash of an IPv6 tuple.
+    /// Hash of the words of an IPv6 tuple, not stirred.
     #[inline(always)]
-    pub fn v6(&self, words: &HashWords) -> u32 {
+    pub(crate) fn v6(&self, words: &[u32; 10]) -> u32 {
         let mut sum = self.v6[0];
         let mut i = 0;
         while i < words.len() {

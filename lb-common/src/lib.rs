@@ -24,7 +24,7 @@ pub use self::{
     client::{CLASSES, CLIENT_BUFFERS, LONG_NETWORKS, LongNetwork, Networks, Place, V6_PREFIXES},
     control::{Control, HEARTBEAT_OFFSET},
     flow::{Bucket, Entry, FlowState, IDLE_TICKS, IdleTicks, TICK_SHIFT, WAYS, tick},
-    hash::{FLOW_PASSES, HashKey, HashWords},
+    hash::{FLOW_PASSES, HashKey},
     proof::Proof,
     ring::{CHUNK, Chunk, Descriptor},
     service::{Port, Protocol, Row, Service, ServiceGroup, ServiceKey},

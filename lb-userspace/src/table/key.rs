@@ -23,14 +23,27 @@ pub fn ring_key(text: &str) -> HashKey {
 
 #[cfg(test)]
 mod tests {
+    use lb_common::{Address, Ports, Protocol, Tuple};
+
     use super::*;
 
     /// A change of these values sends flows elsewhere while a fleet is upgraded.
     #[test]
     fn the_key_of_a_text_is_the_same_on_every_host_and_in_every_version() {
         let key = ring_key("waggle");
-        assert_eq!(key.v4(&[1, 2, 3, u32::MAX]), 0x1627_8c31);
-        assert_eq!(key.v6(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]), 0x06cc_caaf);
+        let hash = |client, service| {
+            let tuple = Tuple {
+                client,
+                service,
+                ports: Ports::of_word(3),
+                protocol: Protocol(255),
+            };
+            tuple.hash(&key)
+        };
+        let v4 = [1, 2].map(Address::of_v4_word);
+        let v6 = [[1, 2, 3, 4], [5, 6, 7, 8]].map(Address::of_words);
+        assert_eq!(hash(v4[0], v4[1]), 0xcc24_a1e2);
+        assert_eq!(hash(v6[0], v6[1]), 0xc382_691e);
     }
 
     #[test]
