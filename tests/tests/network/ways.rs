@@ -264,13 +264,8 @@ fn the_largest_datagram_is_answered_and_one_byte_more_is_too_big() {
     wait_health(&daemon, ["up", "up"]);
     for way in Way::all("udp") {
         let name = way.name();
-        // The header of IP, and that of UDP.
-        let header = [20, 40][way.family];
-        let largest = if way.is_tunnel() {
-            1500 - 2 * header - 8
-        } else {
-            1500 - header - 8
-        };
+        let headers = if way.is_tunnel() { 2 } else { 1 };
+        let largest = 1500 - headers * [20, 40][way.family] - 8;
         for backend in way.backends(&lab) {
             let Flow::Udp(mut flow) = way.flow_on(lab.client(), backend) else {
                 unreachable!("a way of UDP");
