@@ -5,8 +5,7 @@ use aya::{
 };
 
 use super::host::{Host, INTERFACE};
-
-static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/tests-xdp"));
+use crate::PROGRAMS;
 
 /// The end of a tunnel on a host: 4in4 and 6in6 packets for its own addresses are taken apart, and
 /// the inner ones go up. Dropping it ends that.
@@ -23,7 +22,7 @@ impl Host {
         let mut object = EbpfLoader::new()
             .override_global("TUNNEL_END_V4", &self.address().octets(), true)
             .override_global("TUNNEL_END_V6", &self.address_v6().octets(), true)
-            .load(OBJECT)
+            .load(PROGRAMS)
             .expect("the object of the tests loads");
         let program: &mut Xdp = object
             .program_mut("decapsulate")
