@@ -2,6 +2,8 @@ use std::{
     array,
     collections::BTreeMap,
     net::{IpAddr, Ipv6Addr},
+    ops::Range,
+    sync::atomic::{AtomicU64, Ordering},
 };
 
 use aya::maps::{
@@ -61,8 +63,8 @@ impl Clients {
     pub(super) fn read(&self, buffer: u32) -> Result<ClassTable, KernelError> {
         let mut v4 = vec![(0, 0)];
         let mut before = None;
-        for word in 0..WORDS {
-            let value = self.networks.load(buffer * WORDS + word);
+        for (word, value) in (0..).zip(self.words(buffer, 0..WORDS)) {
+            let value = value.load(Ordering::Acquire);
             // Mostly a run goes on.
             if before == Some(value) {
                 continue;
@@ -93,6 +95,12 @@ impl Clients {
         Ok(ClassTable::new(v4, v6.map(number).collect()))
     }
 
+    /// Words of a buffer of networks.
+    fn words(&self, buffer: u32, words: Range<u32>) -> &[AtomicU64] {
+        let first = buffer * WORDS;
+        self.networks.words(first + words.start..first + words.end)
+    }
+
     fn read_long(&self, buffer: u32, first: u32, index: u16, v4: &mut Vec<(u32, u16)>) {
         let index = u32::from(index).min(self.long_networks() - 1);
         let LongNetwork(classes) = self.long.load(buffer * self.long_networks() + index);
@@ -111,9 +119,9 @@ impl Clients {
         let mut word = 0;
         while word < WORDS {
             let (value, end) = places.words(word);
-            for place in buffer * WORDS + word..buffer * WORDS + end {
-                if self.networks.load(place) != value {
-                    self.networks.store(place, &value);
+            for place in self.words(buffer, word..end) {
+                if place.load(Ordering::Acquire) != value {
+                    place.store(value, Ordering::Release);
                 }
             }
             word = end;

@@ -18,7 +18,7 @@ use lb_common::{
 };
 use lb_userspace::dataplane::{monotonic, object::OBJECT};
 
-pub use self::targets::{forwarded, target, through_v4, through_v6};
+pub use self::targets::{ENDS_V4, ENDS_V6, forwarded, target, through_v4, through_v6};
 use super::packet::{self, Packet};
 use crate::random::Random;
 
@@ -82,7 +82,7 @@ pub struct Ran {
 
 impl Ran {
     /// Runs a program once for a frame.
-    pub(super) fn of(program: &Xdp, frame: &[u8]) -> Self {
+    pub fn of(program: &Xdp, frame: &[u8]) -> Self {
         let mut out = vec![0; frame.len() + 256];
         let result = program
             .test_run(TestRunOptions {

@@ -6,7 +6,7 @@ use lb_common::{
 };
 use lb_tests::datapath::{
     edge::{self, Edge, Ran, Settings, WEB, XDP_DROP, XDP_PASS, XDP_TX},
-    narrow,
+    narrow::Narrow,
     packet::{ACK, FIN, MORE_FRAGMENTS, Packet, RST, SERVICE, SERVICE_V6, SYN, syn, syn_v6},
 };
 
@@ -121,14 +121,15 @@ fn what_can_not_be_sent_is_dropped_as_it_came_under_its_own_verdict() {
 
 #[test]
 fn without_room_for_the_outer_header_a_packet_is_dropped_and_others_go_on() {
-    let frame = |packet: &Packet| packet.clone().padded_to(narrow::LENGTH).bytes();
+    let frame = |packet: &Packet| packet.clone().padded_to(Narrow::LENGTH).bytes();
+    let mut narrow = Narrow::load();
     for (name, packet, through) in ways() {
         let target = through(edge::target(1));
         let edge = edge(&packet, target);
         let fits = target.forward != ForwardMode::IPIP || is_v4(&packet);
         for known in 0..2 {
             let frame = frame(&packet);
-            let ran = narrow::run(&edge, &frame);
+            let ran = narrow.run(&edge, &frame);
             if fits {
                 let frame = edge::forwarded(&frame, &target);
                 let action = XDP_TX;

@@ -20,10 +20,10 @@ pub fn target(backend: u8) -> Target {
 }
 
 /// The address of this edge, and the backend's, on the outside of tunnels of IPv4.
-const ENDS_V4: [[u8; 4]; 2] = [[10, 1, 0, 1], [10, 1, 0, 9]];
+pub const ENDS_V4: [[u8; 4]; 2] = [[10, 1, 0, 1], [10, 1, 0, 9]];
 
 /// The same for IPv6.
-const ENDS_V6: [[u8; 16]; 2] = [
+pub const ENDS_V6: [[u8; 16]; 2] = [
     [0xfd, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 1],
     [
         0xfd, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 0xff, 0xfe, 0xfd, 0xfc, 9,
