@@ -10,3 +10,6 @@ pub mod prometheus;
 pub mod random;
 pub mod rules;
 pub mod statistics;
+
+/// The object of `tests/ebpf`: XDP programs for bench, lab and datapath tests.
+pub static PROGRAMS: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/tests-xdp"));

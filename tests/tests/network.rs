@@ -23,5 +23,6 @@ mod network {
     mod state;
     mod steering;
     mod unreachable;
+    mod ways;
     mod without_daemon;
 }

@@ -71,6 +71,7 @@ const UNSAFE: &[&str] = &[
     "tests/ebpf/src/program/decapsulate.rs",
     "tests/ebpf/src/program/generator.rs",
     "tests/ebpf/src/program/mod.rs",
+    "tests/ebpf/src/program/narrow.rs",
     "tests/ebpf/src/program/reference/mod.rs",
     "tests/ebpf/src/program/reference/v4.rs",
     "tests/ebpf/src/program/reference/v6.rs",

@@ -2,6 +2,8 @@ use std::{
     array,
     collections::BTreeMap,
     net::{IpAddr, Ipv6Addr},
+    ops::Range,
+    sync::atomic::{AtomicU64, Ordering},
 };
 
 use aya::maps::{
@@ -61,8 +63,8 @@ impl Clients {
     pub(super) fn read(&self, buffer: u32) -> Result<ClassTable, KernelError> {
         let mut v4 = vec![(0, 0)];
         let mut before = None;
-        for word in 0..WORDS {
-            let value = self.networks.load(buffer * WORDS + word);
+        for (word, value) in (0..).zip(self.words(buffer, 0..WORDS)) {
+            let value = value.load(Ordering::Acquire);
             // Mostly a run goes on.
             if before == Some(value) {
                 continue;
@@ -93,6 +95,12 @@ impl Clients {
         Ok(ClassTable::new(v4, v6.map(number).collect()))
     }
 
+    /// Words of a buffer of networks.
+    fn words(&self, buffer: u32, words: Range<u32>) -> &[AtomicU64] {
+        let first = buffer * WORDS;
+        self.networks.words(first + words.start..first + words.end)
+    }
+
     fn read_long(&self, buffer: u32, first: u32, index: u16, v4: &mut Vec<(u32, u16)>) {
         let index = u32::from(index).min(self.long_networks() - 1);
         let LongNetwork(classes) = self.long.load(buffer * self.long_networks() + index);
@@ -108,11 +116,15 @@ impl Clients {
             self.long.store(element, &LongNetwork(numbers));
         }
         let mut places = Places::new(table);
-        for word in 0..WORDS {
-            let value = places.word(word);
-            if self.networks.load(buffer * WORDS + word) != value {
-                self.networks.store(buffer * WORDS + word, &value);
+        let mut word = 0;
+        while word < WORDS {
+            let (value, end) = places.words(word);
+            for place in self.words(buffer, word..end) {
+                if place.load(Ordering::Acquire) != value {
+                    place.store(value, Ordering::Release);
+                }
             }
+            word = end;
         }
         self.write_prefixes(buffer as usize % 2, table)
             .map_err(|e| failed(TRIES[buffer as usize % 2], e))
@@ -160,16 +172,18 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// The places of the next word.
-    fn word(&mut self, word: u32) -> u64 {
-        let last = word << 10 | 0x3ff;
-        let is_one = self.runs.first().is_none_or(|(first, _)| *first > last);
-        let places: [Place; IN_WORD as usize] = match is_one {
-            true => [Place::class(self.class); IN_WORD as usize],
-            false => array::from_fn(|i| self.network(word * IN_WORD + i as u32)),
+    /// What the words from the next one on say, and before which word that ends.
+    fn words(&mut self, word: u32) -> (u64, u32) {
+        let next_run = self.runs.first().map_or(WORDS, |(first, _)| first >> 10);
+        let (places, end) = if next_run > word {
+            ([Place::class(self.class); IN_WORD as usize], next_run)
+        } else {
+            let network = |i| self.network(word * IN_WORD + i as u32);
+            (array::from_fn(network), word + 1)
         };
         let [a, b, c, d] = places.map(|place| place.0.to_ne_bytes());
-        u64::from_ne_bytes([a[0], a[1], b[0], b[1], c[0], c[1], d[0], d[1]])
+        let value = u64::from_ne_bytes([a[0], a[1], b[0], b[1], c[0], c[1], d[0], d[1]]);
+        (value, end)
     }
 
     fn network(&mut self, network: u32) -> Place {

@@ -1,12 +1,17 @@
-use std::{collections::BTreeMap, io, path::Path, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    io,
+    path::Path,
+    sync::{Arc, atomic::Ordering},
+};
 
 use aya::{
     Pod,
     maps::{HashMap, Map, MapData, MapError},
 };
 use lb_common::{
-    ABI_VERSION, Address, Bucket, CHUNK, Chunk, Control, Descriptor, HEARTBEAT_OFFSET, HashKey,
-    IDLE_TICKS, Port, Service, ServiceGroup, ServiceKey, Target, WAYS,
+    ABI_VERSION, Address, Bucket, CHUNK, Chunk, Control, Descriptor, Entry, HEARTBEAT_OFFSET,
+    HashKey, IDLE_TICKS, Port, Service, ServiceGroup, ServiceKey, Target, WAYS,
 };
 
 use super::{
@@ -192,12 +197,16 @@ impl Kernel {
     /// old target, its new one, or one last time after its end.
     pub fn named(&self, now: u32) -> BTreeMap<u16, u64> {
         let mut named = BTreeMap::new();
-        for bucket in 0..self.flows.len() {
-            let Bucket(entries) = self.flows.load(bucket);
-            for entry in entries
-                .iter()
-                .filter(|entry| entry.is_live(now, &IDLE_TICKS))
-            {
+        let (entries, _) = self.flows.words(0..self.flows.len()).as_chunks();
+        for [name, life] in entries {
+            let name = name.load(Ordering::Acquire);
+            // Most places are free.
+            if name == 0 {
+                continue;
+            }
+            let life = life.load(Ordering::Acquire);
+            let entry = Entry { name, life };
+            if entry.is_live(now, &IDLE_TICKS) {
                 *named.entry(entry.target()).or_default() += 1;
             }
         }

@@ -7,6 +7,7 @@ use std::{
     io,
     marker::PhantomData,
     mem::MaybeUninit,
+    ops::Range,
     os::fd::{AsFd as _, AsRawFd as _},
     slice,
     sync::atomic::{AtomicU64, Ordering},
@@ -97,11 +98,18 @@ impl<T: Pod> Mapped<T> {
     }
 
     fn element(&self, index: u32) -> &[AtomicU64] {
-        assert!(index < self.len, "the map has {} elements", self.len);
+        self.words(index..index + 1)
+    }
+
+    /// The words of these elements, which must be below [`Self::len`].
+    pub(super) fn words(&self, elements: Range<u32>) -> &[AtomicU64] {
+        let in_range = elements.start <= elements.end && elements.end <= self.len;
+        assert!(in_range, "the map has {} elements", self.len);
         let memory = self.memory.as_mut_ptr().cast::<AtomicU64>();
+        let words = elements.len() * Self::WORDS;
         // SAFETY: the mapping begins at a page, holds `len` elements of `WORDS` words, lives as long
         // as `self`, and is only ever accessed by whole words.
-        unsafe { slice::from_raw_parts(memory.add(index as usize * Self::WORDS), Self::WORDS) }
+        unsafe { slice::from_raw_parts(memory.add(elements.start as usize * Self::WORDS), words) }
     }
 }
 

@@ -1,18 +1,19 @@
-//! The demo: a client, an edge and three backends, each a host in the lab; real traffic, the real
+//! The demo: two clients, an edge and three backends, each a host in the lab; real traffic, the real
 //! daemon, and what happens when things break. Every step checks what it shows.
 
-#[path = "demo/load.rs"]
-mod load;
-
-use std::{process::ExitCode, time::Duration};
+use std::{net::SocketAddrV4, process::ExitCode, time::Duration};
 
 use lb_tests::lab::{
-    DEADLINE, Daemon, Lab, SERVICE, ServerProcess, Settings, Topology, client::Connection,
-    client::connect_many, wait_until,
+    DEADLINE, Daemon, Lab, SERVICE, ServerProcess, Settings, Topology, Traffic,
+    client::{Connection, connect_many},
+    now,
+    traffic::Record,
+    wait_until,
 };
 use serde_json::Value;
 
-use self::load::{Load, WEB, now};
+/// What the clients connect to.
+const WEB: SocketAddrV4 = SocketAddrV4::new(SERVICE, 80);
 
 const TABLES: &str = r#"
 [[backend]]
@@ -49,6 +50,22 @@ port = 80
 group = "web"
 "#;
 
+/// A rule of the service, which is the last table, and the group that it names.
+const OFFICE: &str = r#"
+rule = [{ clients = ["192.0.2.0/24"], group = "office" }]
+
+[[group]]
+name = "office"
+member = [{ backend = "c" }]
+[group.probe]
+kind = "http"
+path = "/healthz"
+port = 80
+interval = "200ms"
+timeout = "200ms"
+health = { window = 4, required = 2 }
+"#;
+
 /// Hosts, servers and the daemon.
 struct Stage<'lab> {
     lab: &'lab Lab,
@@ -59,12 +76,16 @@ struct Stage<'lab> {
 /// A step: what it shows, and the work that shows it or says what did not hold.
 type Step = (&'static str, fn(&mut Stage<'_>) -> Result<String, String>);
 
-const STEPS: [Step; 6] = [
+const STEPS: [Step; 7] = [
     ("the decision and its shares", decision),
     ("2,000 connections against the expected 3:7", split),
     ("b is killed under traffic", death),
     ("b comes back", revival),
     ("b is drained while a download from it runs", drain),
+    (
+        "one of two client networks moves to another group, under traffic",
+        relocation,
+    ),
     (
         "the daemon is killed (kill -9) under traffic, and started again",
         restart,
@@ -73,12 +94,14 @@ const STEPS: [Step; 6] = [
 
 fn main() -> ExitCode {
     let begin = now();
-    println!("client-1, edge-1 and three backends, each in a network namespace of its own:");
+    println!("two clients, an edge and three backends, each in a network namespace of its own:");
     println!(
-        "  client-1 198.51.100.11  edge-1 198.51.100.1  a, b, c 198.51.100.101-103  service {SERVICE}:80"
+        "  clients 198.51.100.11 and 192.0.2.11, the latter behind a router;  edge 198.51.100.1"
     );
+    println!("  backends a, b, c 198.51.100.101-103;  service {SERVICE}:80");
     let lab = Lab::new(Topology {
         backends: 3,
+        far_clients: 1,
         ..Topology::default()
     });
     let servers = ["a", "b", "c"].iter().zip(&lab.backends);
@@ -162,20 +185,21 @@ fn split(stage: &mut Stage<'_>) -> Result<String, String> {
 }
 
 fn death(stage: &mut Stage<'_>) -> Result<String, String> {
-    let load = Load::start(stage.lab.client());
-    load.run_for(Duration::from_millis(500));
+    let traffic = Traffic::start(stage.lab.client(), WEB);
+    traffic.run_for(Duration::from_millis(300));
     let killed = now();
     stage.servers[1].kill9();
     stage.wait_health(&[("b", "down")]);
     let detected = killed.elapsed();
-    load.run_for(Duration::from_secs(1));
-    let record = load.stop();
+    traffic.run_for(Duration::from_millis(700));
+    let record = traffic.stop();
     print!("{}", indent(&stage.waggle(&["status", "group"])?));
     let last = record
         .last_failure()
         .map_or(Duration::ZERO, |at| at.saturating_duration_since(killed));
-    let failed = record.failures();
+    let failed = record.errors().len();
     let since = record.after(killed + last);
+    let answered = since.answers();
     println!(
         "   seen down after {:.2} s, last request to it after {:.2} s, {failed} requests failed until then",
         detected.as_secs_f64(),
@@ -187,25 +211,25 @@ fn death(stage: &mut Stage<'_>) -> Result<String, String> {
     ensure(last <= detected + Duration::from_millis(300), || {
         "requests failed after detection".into()
     })?;
-    ensure(since.backends() == ["a"], || {
-        format!("then answered: {:?}", since.backends())
+    ensure(answered.keys().eq([&"a"]), || {
+        format!("then answered: {answered:?}")
     })?;
     Ok(format!(
         "then {} requests, all answered by a",
-        since.answers()
+        answered["a"]
     ))
 }
 
 fn revival(stage: &mut Stage<'_>) -> Result<String, String> {
-    let load = Load::start(stage.lab.client());
+    let traffic = Traffic::start(stage.lab.client(), WEB);
     let started = now();
     stage.servers[1] = ServerProcess::start(&stage.lab.backends[1], "b", 80);
     stage.wait_health(&[("b", "up")]);
-    load.run_for(Duration::from_secs(1));
-    let record = load.stop();
+    traffic.run_for(Duration::from_millis(700));
+    let record = traffic.stop();
     let first = record.first_answer("b").ok_or("b answered nothing")?;
-    ensure(record.failures() == 0, || {
-        format!("{} requests failed", record.failures())
+    ensure(record.errors().len() == 0, || {
+        format!("{} requests failed", record.errors().len())
     })?;
     Ok(format!(
         "first request to it {:.2} s after its start, no request failed",
@@ -242,20 +266,81 @@ fn drain(stage: &mut Stage<'_>) -> Result<String, String> {
     ))
 }
 
+fn relocation(stage: &mut Stage<'_>) -> Result<String, String> {
+    let (near, far) = (stage.lab.client(), &stage.lab.far_clients[0]);
+    let traffic = [near, far].map(|client| Traffic::start(client, WEB));
+    traffic[0].run_for(Duration::from_millis(300));
+    let before = traffic.each_ref().map(Traffic::record);
+    show_both(&before);
+    println!(
+        "   in the file now: {}",
+        OFFICE.lines().nth(1).unwrap_or_default()
+    );
+    let rest = &format!("{TABLES}{OFFICE}");
+    let settings = Settings {
+        rest,
+        ..Settings::default()
+    };
+    stage.daemon.configure(settings);
+    let begin = now();
+    print!("{}", indent(&stage.waggle(&["reload"])?));
+    wait_until(DEADLINE, "an answer by c", || {
+        traffic[1].record().first_answer("c").is_some()
+    });
+    let moved = now();
+    traffic[0].run_for(Duration::from_millis(500));
+    let records = traffic.map(Traffic::stop);
+    let since = records.each_ref().map(|record| record.after(moved));
+    show_both(&since);
+    let failed: Vec<_> = records.iter().flat_map(Record::errors).collect();
+    ensure(failed.is_empty(), || {
+        format!("{} requests failed: {:?}", failed.len(), failed.first())
+    })?;
+    let by = |record: &Record| {
+        record
+            .answers()
+            .into_keys()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    let expected = [["a", "b"].as_slice(), &["a", "b"], &["a", "b"], &["c"]];
+    let answering = [&before[0], &before[1], &since[0], &since[1]].map(by);
+    ensure(answering == expected, || format!("answered: {answering:?}"))?;
+    Ok(format!(
+        "moved {:.2} s after the command, no request of either network failed",
+        (moved - begin).as_secs_f64()
+    ))
+}
+
+/// How many requests of each client each backend has answered.
+fn show_both(records: &[Record; 2]) {
+    for (client, record) in ["198.51.100.11", "192.0.2.11"].iter().zip(records) {
+        let answers = record.answers();
+        let answers: Vec<_> = answers
+            .iter()
+            .map(|(name, count)| format!("{name} {count:5}"))
+            .collect();
+        println!("   from {client:13}  {}", answers.join("  "));
+    }
+}
+
 fn restart(stage: &mut Stage<'_>) -> Result<String, String> {
-    let load = Load::start(stage.lab.client());
-    load.run_for(Duration::from_millis(500));
+    let traffic = Traffic::start(stage.lab.client(), WEB);
+    traffic.run_for(Duration::from_millis(300));
     stage.daemon.kill9();
     println!("   killed; packets go on by the tables in the kernel");
-    load.run_for(Duration::from_secs(1));
+    traffic.run_for(Duration::from_millis(500));
     stage.daemon.restart();
     stage.wait_health(&[("a", "up"), ("b", "up"), ("c", "up")]);
-    load.run_for(Duration::from_secs(1));
-    let record = load.stop();
-    ensure(record.failures() == 0, || {
-        format!("{} requests failed", record.failures())
+    traffic.run_for(Duration::from_millis(500));
+    let record = traffic.stop();
+    ensure(record.errors().len() == 0, || {
+        format!("{} requests failed", record.errors().len())
     })?;
-    Ok(format!("{} requests, none failed", record.answers()))
+    Ok(format!(
+        "{} requests, none failed",
+        record.answers().values().sum::<usize>()
+    ))
 }
 
 impl Stage<'_> {
@@ -271,15 +356,15 @@ impl Stage<'_> {
         serde_json::from_str(&outcome.stdout).ok()
     }
 
+    /// A member of group `web`.
     fn member(&self, backend: &str) -> Value {
         let status = self.status().unwrap_or_default();
-        let members = status["groups"][0]["members"].as_array();
-        members
-            .into_iter()
-            .flatten()
-            .find(|member| member["backend"] == backend)
-            .cloned()
-            .unwrap_or_default()
+        let named = |list: &Value, key: &str, name: &str| {
+            let mut all = list.as_array().into_iter().flatten();
+            all.find(|it| it[key] == name).cloned().unwrap_or_default()
+        };
+        let group = named(&status["groups"], "name", "web");
+        named(&group["members"], "backend", backend)
     }
 
     /// Waits until the service is served and the backends have this health.
@@ -301,5 +386,7 @@ fn ensure(holds: bool, otherwise: impl FnOnce() -> String) -> Result<(), String>
 }
 
 fn indent(text: &str) -> String {
-    text.lines().map(|line| format!("   {line}\n")).collect()
+    text.lines()
+        .map(|line| format!("   {line}").trim_end().to_owned() + "\n")
+        .collect()
 }

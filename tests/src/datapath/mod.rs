@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test panics, for its stack trace")]
 
 pub mod edge;
+pub mod narrow;
 pub mod packet;
 
 use nix::{

@@ -203,7 +203,7 @@ impl Packet {
 }
 
 /// Computes the checksum of an IPv4 header (RFC 791, 3.1).
-pub(crate) fn set_ip_checksum(packet: &mut [u8]) {
+pub fn set_ip_checksum(packet: &mut [u8]) {
     let length = usize::from(packet[0] & 15) * 4;
     let header = &mut packet[..length];
     header[10..12].fill(0);

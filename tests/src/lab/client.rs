@@ -267,11 +267,16 @@ impl UdpFlow {
         self.socket.set_read_timeout(Some(patience))
     }
 
-    /// Sends a datagram and returns who answered it. An answer to an earlier one, which came too
-    /// late, is left out.
+    /// Sends a short datagram and returns who answered it.
     pub fn ask(&mut self) -> io::Result<String> {
+        self.ask_long(0)
+    }
+
+    /// Sends a datagram of `bytes` bytes, or as many as its number has, and returns who answered
+    /// it. An answer to an earlier one, which came too late, is left out.
+    pub fn ask_long(&mut self, bytes: usize) -> io::Result<String> {
         self.sent += 1;
-        let number = self.sent.to_string();
+        let number = format!("{:0bytes$}", self.sent);
         self.socket.send(number.as_bytes())?;
         let mut buffer = [0; 2048];
         for _ in 0..self.sent {

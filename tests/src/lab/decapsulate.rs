@@ -1,3 +1,5 @@
+use std::net::{Ipv4Addr, Ipv6Addr};
+
 use aya::{
     Ebpf, EbpfLoader,
     maps::PerCpuArray,
@@ -5,8 +7,7 @@ use aya::{
 };
 
 use super::host::{Host, INTERFACE};
-
-static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/tests-xdp"));
+use crate::PROGRAMS;
 
 /// The end of a tunnel on a host: 4in4 and 6in6 packets for its own addresses are taken apart, and
 /// the inner ones go up. Dropping it ends that.
@@ -20,24 +21,46 @@ impl Host {
     /// Makes it the end of tunnels (natively, on its interface).
     #[track_caller]
     pub fn decapsulate(&self) -> TunnelEnd {
+        let mut end = TunnelEnd::load(self.address(), self.address_v6());
+        let program: &mut Xdp = end
+            .object
+            .program_mut(PROGRAM)
+            .and_then(|program| program.try_into().ok())
+            .expect("it is loaded");
+        self.enter(|| program.attach(INTERFACE, XdpMode::Driver))
+            .unwrap_or_else(|error| panic!("{} did not take it: {error}", self.name()));
+        end
+    }
+}
+
+const PROGRAM: &str = "decapsulate";
+
+impl TunnelEnd {
+    /// The end of tunnels to these addresses, on no interface.
+    #[track_caller]
+    pub fn load(v4: Ipv4Addr, v6: Ipv6Addr) -> Self {
         let mut object = EbpfLoader::new()
-            .override_global("TUNNEL_END_V4", &self.address().octets(), true)
-            .override_global("TUNNEL_END_V6", &self.address_v6().octets(), true)
-            .load(OBJECT)
+            .override_global("TUNNEL_END_V4", &v4.octets(), true)
+            .override_global("TUNNEL_END_V6", &v6.octets(), true)
+            .load(PROGRAMS)
             .expect("the object of the tests loads");
         let program: &mut Xdp = object
-            .program_mut("decapsulate")
+            .program_mut(PROGRAM)
             .expect("the program is in the object")
             .try_into()
             .expect("it is an XDP program");
         program.load().expect("the verifier accepts it");
-        self.enter(|| program.attach(INTERFACE, XdpMode::Driver))
-            .unwrap_or_else(|error| panic!("{} did not take it: {error}", self.name()));
-        TunnelEnd { object }
+        Self { object }
     }
-}
 
-impl TunnelEnd {
+    /// The program.
+    pub fn program(&self) -> &Xdp {
+        let program = self.object.program(PROGRAM);
+        program
+            .and_then(|program| program.try_into().ok())
+            .expect("it is loaded")
+    }
+
     /// How many packets it has taken apart: 4in4, 6in6.
     pub fn packets(&self) -> [u64; 2] {
         let map = self

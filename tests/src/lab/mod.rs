@@ -31,6 +31,7 @@ mod nginx;
 mod pass;
 mod process;
 mod scratch;
+pub mod traffic;
 pub mod udp;
 mod wait;
 mod wrk;
@@ -56,8 +57,9 @@ pub use self::{
     nginx::Nginx,
     process::{Outcome, Process},
     scratch::Scratch,
+    traffic::Traffic,
     udp::UdpServer,
-    wait::{DEADLINE, wait_until},
+    wait::{DEADLINE, now, wait_until},
     wrk::{Load, Wrk},
 };
 

@@ -12,8 +12,7 @@ pub const DEADLINE: Duration = Duration::from_secs(20);
 /// When it does not hold within `deadline`, naming `what` was waited for.
 #[track_caller]
 pub fn wait_until(deadline: Duration, what: &str, mut condition: impl FnMut() -> bool) {
-    #[expect(clippy::disallowed_methods, reason = "a deadline is measured")]
-    let start = Instant::now();
+    let start = now();
     while !condition() {
         assert!(
             start.elapsed() < deadline,
@@ -21,4 +20,10 @@ pub fn wait_until(deadline: Duration, what: &str, mut condition: impl FnMut() ->
         );
         thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// The time.
+#[expect(clippy::disallowed_methods, reason = "the lab measures real time")]
+pub fn now() -> Instant {
+    Instant::now()
 }

@@ -1,10 +1,12 @@
 //! Both families, both protocols and both ways to forward, through one table of cases.
 
 use lb_common::{
-    Descriptor, FlowEvent, FlowState, Outer, Protocol, Row, Service, Target, TargetState, Verdict,
+    Descriptor, FlowEvent, FlowState, ForwardMode, Outer, Protocol, Row, Service, Target,
+    TargetState, Verdict,
 };
 use lb_tests::datapath::{
     edge::{self, Edge, Ran, Settings, WEB, XDP_DROP, XDP_PASS, XDP_TX},
+    narrow::Narrow,
     packet::{ACK, FIN, MORE_FRAGMENTS, Packet, RST, SERVICE, SERVICE_V6, SYN, syn, syn_v6},
 };
 
@@ -114,6 +116,31 @@ fn what_can_not_be_sent_is_dropped_as_it_came_under_its_own_verdict() {
             assert_eq!(edge.run(&frame), dropped, "{name} {verdict:?}");
             assert_eq!(edge.verdict(verdict).packets, before + 1, "{name}");
         }
+    }
+}
+
+#[test]
+fn without_room_for_the_outer_header_a_packet_is_dropped_and_others_go_on() {
+    let frame = |packet: &Packet| packet.clone().padded_to(Narrow::LENGTH).bytes();
+    let mut narrow = Narrow::load();
+    for (name, packet, through) in ways() {
+        let target = through(edge::target(1));
+        let edge = edge(&packet, target);
+        let fits = target.forward != ForwardMode::IPIP || is_v4(&packet);
+        for known in 0..2 {
+            let frame = frame(&packet);
+            let ran = narrow.run(&edge, &frame);
+            if fits {
+                let frame = edge::forwarded(&frame, &target);
+                let action = XDP_TX;
+                assert_eq!(ran, Ran { action, frame }, "{name}");
+            } else {
+                assert_eq!(ran.action, XDP_DROP, "{name}");
+                assert_eq!(edge.verdict(Verdict::NoHeadroom).packets, known + 1);
+                assert_eq!(edge.target(1).packets, 0, "{name}");
+            }
+        }
+        assert_eq!(edge.events(FlowEvent::Miss), 1, "{name}");
     }
 }
 

@@ -10,4 +10,5 @@ mod log;
 mod proof;
 mod races;
 mod stale;
+mod tunnel_end;
 mod verdicts;

@@ -31,7 +31,7 @@ fn route(client: &Host, edge: &Host) {
 }
 
 /// A daemon whose places are as by default, each in a directory of its name, but under other roots.
-fn prepare<'lab>(edge: &'lab Host, pins: &Path, states: &Scratch) -> Daemon<'lab> {
+pub(super) fn prepare<'lab>(edge: &'lab Host, pins: &Path, states: &Scratch) -> Daemon<'lab> {
     let settings = Settings {
         rest: &tables(&[1, 1]),
         ..Settings::default()

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use lb_tests::lab::{DEADLINE, Daemon, Settings, WebServer, wait_until};
+use lb_tests::lab::{DEADLINE, Daemon, Settings, WebServer, now, wait_until};
 
-use super::rig::{PORT, lab, member, now, reload, status, tables, wait_all_up};
+use super::rig::{PORT, lab, member, reload, status, tables, wait_all_up};
 
 /// The tables of the rig with no latency window, so that only the fastest backend is chosen, and with
 /// these settings of the probes' latency.

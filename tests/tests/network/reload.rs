@@ -3,7 +3,7 @@ use std::{net::SocketAddrV4, time::Duration};
 use lb_tests::lab::{
     DEADLINE, Daemon, Nginx, ServerProcess, Settings, WebServer, Wrk,
     client::{Connection, connect_many, fetch},
-    wait_until,
+    now, wait_until,
 };
 use nix::{
     sys::signal::{Signal, kill},
@@ -13,8 +13,8 @@ use nix::{
 use super::{
     raw::send_syn,
     rig::{
-        PORT, WEB, lab, member, now, reload, start, status, tables, verdict, wait_all_up,
-        wait_health, wait_log,
+        PORT, WEB, lab, member, reload, start, status, tables, verdict, wait_all_up, wait_health,
+        wait_log,
     },
 };
 

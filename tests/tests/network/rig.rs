@@ -1,12 +1,9 @@
 //! What the tests share: an edge with two or more backends behind one service.
 
-use std::{
-    net::SocketAddrV4,
-    time::{Duration, Instant},
-};
+use std::{net::SocketAddrV4, time::Duration};
 
 use lb_tests::lab::{
-    DEADLINE, Daemon, Lab, Outcome, SERVICE, Settings, Topology, program, wait_until,
+    DEADLINE, Daemon, Lab, Outcome, SERVICE, Settings, Topology, now, program, wait_until,
 };
 use serde_json::Value;
 
@@ -134,9 +131,4 @@ pub(super) fn wait_all_up(daemon: &Daemon<'_>, count: usize) {
     let names: Vec<_> = (1..=count).map(|n| format!("backend-{n}")).collect();
     let all: Vec<_> = names.iter().map(|name| (name.as_str(), "up")).collect();
     wait_health(daemon, &all);
-}
-
-#[expect(clippy::disallowed_methods, reason = "tests measure real time")]
-pub(super) fn now() -> Instant {
-    Instant::now()
 }

@@ -1,9 +1,16 @@
 //! `waggle status` when no daemon runs.
 
-use lb_tests::lab::{DEADLINE, Nginx, client::connect_many, wait_until};
+use std::fs;
+
+use lb_tests::lab::{
+    BpfFs, DEADLINE, Nginx, Outcome, Scratch, client::connect_many, program, wait_until,
+};
 use serde_json::Value;
 
-use super::rig::{PORT, WEB, lab, start, wait_all_up};
+use super::{
+    edges::prepare,
+    rig::{PORT, WEB, lab, start, wait_all_up},
+};
 
 #[test]
 fn status_after_kill_9_shows_what_packets_go_by_and_fails() {
@@ -88,4 +95,51 @@ fn without_a_configuration_a_socket_s_path_tells_no_pins() {
     let said = daemon.waggle(&["status"]);
     assert_eq!((said.status, said.stdout.as_str()), (Some(1), ""));
     assert!(said.stderr.contains("no daemon listens at"), "{said:?}");
+}
+
+/// As on a host of which only the pins are known, all in the default place.
+#[test]
+fn without_names_pins_in_the_default_place_are_found_and_told_apart() {
+    let lab = lab(2);
+    let _servers = [0, 1].map(|i| Nginx::start(&lab.backends[i], PORT));
+    let scratch = Scratch::new();
+    let bpffs = BpfFs::mount(&scratch);
+    let root = bpffs.path().join("waggle");
+    let mut daemon = prepare(lab.edge(), &root, &scratch);
+    daemon.restart();
+    wait_all_up(&daemon, 2);
+    daemon.kill9();
+
+    // In a mount namespace of its own, and with no socket in /run.
+    let places = format!(
+        "mount --bind {} /sys/fs/bpf && mount -t tmpfs none /run && exec \"$@\"",
+        bpffs.path().display()
+    );
+    let status = |arguments: &[&str]| -> Outcome {
+        let mut command = lab.edge().command("unshare");
+        command.args(["--mount", "sh", "-c", &places, "sh"]);
+        command.arg(program("waggle")).arg("status").args(arguments);
+        command.output().expect("unshare starts").into()
+    };
+    for arguments in [&[][..], &["--edge", lab.edge().name()]] {
+        let said = status(arguments);
+        assert_eq!(said.status, Some(1), "{said:?}");
+        for words in [
+            "edge: NO DAEMON, last heartbeat",
+            "-        203.0.113.10:80",
+            "takes new flows",
+        ] {
+            assert!(said.stdout.contains(words), "{words}: {said:?}");
+        }
+        assert!(said.stderr.contains("start"), "{said:?}");
+    }
+    fs::create_dir(root.join("other")).unwrap();
+    let said = status(&[]);
+    assert_eq!((said.status, said.stdout.as_str()), (Some(1), ""));
+    assert!(
+        said.stderr.contains(
+            "several edges have left their tables in /sys/fs/bpf/waggle; choose one with --edge"
+        ),
+        "{said:?}"
+    );
 }

@@ -12,16 +12,16 @@ use aya::{
     programs::Xdp,
 };
 use lb_common::{FlowEvent, ForwardMode, Target, Tuple, WAYS};
-use lb_tests::datapath::{
-    edge::{self, Edge, Settings, WEB},
-    packet::Packet,
+use lb_tests::{
+    PROGRAMS,
+    datapath::{
+        edge::{self, Edge, Settings, WEB},
+        packet::Packet,
+    },
 };
 use nix::time::{ClockId, clock_gettime};
 
 use crate::columns::Column;
-
-/// Generator, floor and reference.
-static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/tests-xdp"));
 
 /// Entries of the product's flow table: four times the flows, and no less than its default.
 pub(crate) const FLOW_ENTRIES: u32 = 1 << 20;
@@ -102,7 +102,7 @@ impl Rig {
             .btf(None)
             .map_max_entries("REFERENCE_FLOWS", REFERENCE_ENTRIES)
             .map_max_entries("REFERENCE_FLOWS_V6", REFERENCE_ENTRIES_V6)
-            .load(OBJECT)
+            .load(PROGRAMS)
             .context("the bench needs root to load programs")?;
         for (name, program) in object.programs_mut() {
             let program: &mut Xdp = program.try_into()?;
