@@ -165,7 +165,7 @@ fn check_prints_one_document_for_tools_whatever_it_finds() {
 
     let (status, document, stderr) = check("edge = { name = \"e\" }\ncolour = 1");
     assert_eq!(status, Some(1));
-    let expected = serde_json::json!({ "errors": [
+    let expected = serde_json::json!({ "file": file.path(), "errors": [
         {
             "path": "edge.interfaces",
             "code": "missing-key",
@@ -180,7 +180,11 @@ fn check_prints_one_document_for_tools_whatever_it_finds() {
         },
     ] });
     assert_eq!(document, expected);
-    assert!(stderr.ends_with("has 2 mistakes\n"), "{stderr}");
+    assert!(stderr.contains(" has 2 mistakes:\n"), "{stderr}");
+    assert!(
+        stderr.contains("\nerror[unknown-key]: colour: unknown key;"),
+        "{stderr}"
+    );
 }
 
 #[test]
@@ -188,8 +192,8 @@ fn without_a_daemon_one_line_says_how_to_start_one() {
     for command in [&["status"][..], &["reload"], &["backend", "drain", "a"]] {
         let at = ["--control", "/nonexistent/socket"];
         let (status, stdout, stderr) = said(&[command, &at].concat());
-        let expected = "waggle: no daemon listens at /nonexistent/socket; start it with \
-            `waggle run --config FILE`\n";
+        let expected = "error[no-daemon]: no daemon listens at /nonexistent/socket; start it with \
+            `waggle run --config FILE`, or name its socket with `--control`\n";
         assert_eq!(
             (status, stdout.as_str(), stderr.as_str()),
             (Some(1), "", expected)
@@ -251,7 +255,8 @@ fn t01_explain_works_offline_with_what_is_assumed() {
     let (status, _, error) = explain("[health]\nz = \"up\"\na = \"ill\"\n", &[]);
     assert_eq!(status, Some(1));
     assert!(
-        error.contains("health.z") && error.contains("health.a"),
+        error.contains("error[unknown-name]: health.z: ")
+            && error.contains("error[unknown-word]: health.a: "),
         "{error}"
     );
 }

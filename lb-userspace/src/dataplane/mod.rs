@@ -22,17 +22,16 @@ mod start;
 mod tables;
 
 pub use self::{
-    attach::{AttachError, Attachment},
+    attach::Attachment,
     change::Change,
     clock::monotonic,
-    detach::{DetachError, Detached, detach},
+    detach::{Detached, detach},
     diff::{DoesNotFit, Plan, collect, diff, row_length},
-    host::{HostError, check_host},
+    host::check_host,
     interface::Mode,
-    kernel::{Kernel, KernelError, Totals},
-    lock::{Lock, LockError},
-    look::{Left, LookError, look},
-    pins::PinsError,
-    start::{StartError, Started},
+    kernel::{Kernel, Totals},
+    lock::Lock,
+    look::{Left, look},
+    start::Started,
     tables::{Capacity, Tables},
 };
