@@ -116,8 +116,8 @@ async fn request(read: impl tokio::io::AsyncRead + Unpin) -> Result<Request, Ref
 async fn answer(request: Request, questions: &mpsc::Sender<Question>) -> Result<Reply, Refusal> {
     let (reply, answered) = oneshot::channel();
     let question = questions.send((request, reply)).await;
-    question.map_err(|_| daemon_ends())?;
-    answered.await.map_err(|_| daemon_ends())
+    question.map_err(|_ended| daemon_ends())?;
+    answered.await.map_err(|_ended| daemon_ends())
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::{
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use tokio::{
-    signal::unix::{SignalKind, signal},
+    signal::unix::{Signal, SignalKind, signal},
     sync::mpsc,
 };
 
@@ -33,7 +33,6 @@ impl Daemon {
     )]
     pub(super) async fn start(path: &Path, model: Model) -> Result<(Self, Inputs), Refusal> {
         allow_files();
-        let hear = |kind| signal(kind).map_err(|error| no_resources("signals", error));
         let terminate = hear(SignalKind::terminate())?;
         let interrupt = hear(SignalKind::interrupt())?;
         let hangup = hear(SignalKind::hangup())?;
@@ -93,6 +92,10 @@ impl Daemon {
         };
         Ok((daemon, inputs))
     }
+}
+
+fn hear(kind: SignalKind) -> Result<Signal, Refusal> {
+    signal(kind).map_err(|error| no_resources("signals", error))
 }
 
 fn report(edge: &Edge, attached: &mut Started) -> Result<(), Refusal> {

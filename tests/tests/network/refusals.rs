@@ -26,9 +26,10 @@ fn run_with(lab: &Lab, prefix: &str, change: impl Fn(&str) -> String) -> Outcome
 }
 
 #[track_caller]
-fn refused(outcome: &Outcome, words: &[&str]) {
+fn refused(outcome: &Outcome, code: &str, words: &[&str]) {
     assert_eq!(outcome.status, Some(1), "{outcome:?}");
     let last = outcome.stderr.lines().last().unwrap_or_default();
+    assert!(last.starts_with(&format!("error[{code}]: ")), "{last}");
     for word in words {
         assert!(last.contains(word), "`{word}` is not in: {last}");
     }
@@ -45,7 +46,7 @@ fn a_second_daemon_of_the_same_edge_is_refused() {
         program("waggle").display(),
         daemon.config().display()
     );
-    refused(&lab.edge().outcome(&run), &["another", "edge-1"]);
+    refused(&lab.edge().outcome(&run), "edge-taken", &["edge-1"]);
     wait_all_up(&daemon, 2);
 }
 
@@ -63,9 +64,9 @@ fn an_edge_that_would_share_another_s_pins_or_socket_is_refused() {
         .replace("\"eth0\"", "\"br9\"")
         .replace("/state\"", "/state-2\"");
     let outcome = run_with(&lab, "", |_| second.clone());
-    refused(&outcome, &["another waggle daemon", "edge.pin_dir"]);
+    refused(&outcome, "pins-taken", &["edge.pin_dir"]);
     let outcome = run_with(&lab, "", |_| second.replace("/waggle\"", "/waggle-2\""));
-    refused(&outcome, &["another daemon listens", "edge.control"]);
+    refused(&outcome, "socket-taken", &["edge.control"]);
     wait_all_up(&daemon, 1);
     assert_eq!(status(&daemon)["edge"]["name"], "edge-1");
 }
@@ -77,7 +78,7 @@ fn an_interface_that_is_not_there_is_named_with_those_that_are() {
         ..Topology::default()
     });
     let outcome = run_with(&lab, "", |text| text.replace("\"eth0\"", "\"eth7\""));
-    refused(&outcome, &["eth7", "eth0"]);
+    refused(&outcome, "no-interface", &["eth7", "eth0"]);
 }
 
 #[test]
@@ -97,7 +98,7 @@ fn a_place_for_pins_that_is_no_bpf_file_system_is_refused_with_the_mend() {
             &format!("pin_dir = \"{}\"", elsewhere.path().display()),
         )
     });
-    refused(&outcome, &["mount -t bpf"]);
+    refused(&outcome, "no-bpf-file-system", &["mount -t bpf"]);
 }
 
 #[test]
@@ -111,13 +112,13 @@ fn without_root_and_without_cap_bpf_the_mend_is_said() {
         "setpriv --reuid 65534 --clear-groups --inh-caps=-all",
         str::to_owned,
     );
-    refused(&nobody, &["root"]);
+    refused(&nobody, "missing-capabilities", &["root"]);
     let less = run_with(
         &lab,
         "setpriv --bounding-set=-bpf,-sys_admin --inh-caps=-bpf,-sys_admin",
         str::to_owned,
     );
-    refused(&less, &["CAP_BPF"]);
+    refused(&less, "missing-capabilities", &["CAP_BPF"]);
 }
 
 #[test]
@@ -132,7 +133,7 @@ fn a_device_without_native_xdp_is_refused_in_native_mode_and_served_in_auto() {
         text.replace("\"eth0\"", "\"br9\"")
             .replace("[edge]", "[edge]\nxdp_mode = \"native\"")
     });
-    refused(&outcome, &["br9", "generic"]);
+    refused(&outcome, "no-native-xdp", &["br9", "generic"]);
 
     let mut daemon = Daemon::prepare(lab.edge(), Settings::default());
     let text = fs::read_to_string(daemon.config()).unwrap();
@@ -159,12 +160,12 @@ fn every_error_of_a_file_is_said_at_once() {
             .replace("port = 80", "prot = 80")
     });
     assert_eq!(outcome.status, Some(1));
-    for path in [
-        "group[0].member[0].weight",
-        "service[0].group",
-        "service[0].prot",
+    for line in [
+        "error[zero-weight]: group[0].member[0].weight: ",
+        "error[unknown-name]: service[0].group: ",
+        "error[unknown-key]: service[0].prot: ",
     ] {
-        assert!(outcome.stderr.contains(path), "{outcome:?}");
+        assert!(outcome.stderr.contains(line), "{outcome:?}");
     }
 }
 

@@ -202,9 +202,11 @@ fn sighup_reloads_and_with_a_bad_file_changes_nothing() {
         kill(Pid::from_raw(i32::try_from(pid).unwrap()), Signal::SIGHUP).unwrap();
     };
     hang_up(&tables(&[1]).replace("weight = 1 ", "weight = 0 "));
-    wait_log(&daemon, "Not reloaded: nothing changed");
+    wait_log(&daemon, "Not reloaded: error: ");
     assert!(
-        daemon.log().contains("group[0].member[0].weight"),
+        daemon
+            .log()
+            .contains("error[zero-weight]: group[0].member[0].weight"),
         "{}",
         daemon.log()
     );
@@ -244,11 +246,13 @@ fn the_smallest_ring_pool_is_enough_to_leave_and_return_and_what_does_not_fit_ch
     daemon.configure(smallest(&more));
     let said = daemon.waggle(&["reload"]);
     assert!(
-        !said.ok() && said.stderr.contains("nothing changed"),
+        !said.ok() && said.stderr.ends_with("\nnote: nothing changed\n"),
         "{said:?}"
     );
     assert!(
-        said.stderr.contains("edge.ring_slots") && said.stderr.contains("49152"),
+        said.stderr
+            .contains("error[small-ring-pool]: edge.ring_slots: ")
+            && said.stderr.contains("49152"),
         "{said:?}"
     );
     assert_eq!(status(&daemon)["groups"].as_array().unwrap().len(), 1);
