@@ -1,8 +1,11 @@
 //! The binary's command line, as far as it goes without a daemon and without root.
 
 use std::{
-    io,
+    fs,
+    io::{self, BufRead as _, BufReader, Write as _},
+    os::unix::net::UnixListener,
     process::{Command, Output, Stdio},
+    thread,
 };
 
 fn waggle(arguments: &[&str]) -> Command {
@@ -198,6 +201,71 @@ fn without_a_daemon_one_line_says_how_to_start_one() {
             (status, stdout.as_str(), stderr.as_str()),
             (Some(1), "", expected)
         );
+    }
+}
+
+/// What `waggle status` says of a socket whose other end says this.
+fn status_of(says: &'static [u8]) -> String {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("socket");
+    let listener = UnixListener::bind(&path).unwrap();
+    let other_end = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut request = String::new();
+        BufReader::new(&stream).read_line(&mut request).unwrap();
+        stream.write_all(says).unwrap();
+    });
+    let (status, stdout, stderr) = said(&["status", "--control", path.to_str().unwrap()]);
+    other_end.join().unwrap();
+    assert_eq!((status, stdout.as_str()), (Some(1), ""), "{stderr}");
+    stderr
+}
+
+#[test]
+fn a_daemon_that_ends_or_is_of_another_version_is_told_apart() {
+    for (says, code) in [
+        (&b""[..], "no-answer"),
+        (b"{\"status\":", "bad-answer"),
+        (b"\xff\n", "bad-answer"),
+        (b"{\"done\":[]}\n", "bad-answer"),
+    ] {
+        let stderr = status_of(says);
+        assert!(stderr.starts_with(&format!("error[{code}]: ")), "{stderr}");
+    }
+    let refusal = br#"{"refused":{"errors":[{"code":"of-tomorrow","message":"no","mend":"yes"}]}}"#;
+    assert_eq!(status_of(refusal), "error[of-tomorrow]: no; yes\n");
+}
+
+#[test]
+fn what_is_no_socket_and_what_has_no_room_for_the_answer_is_told() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let below = file.path().join("socket");
+    let (status, _, stderr) = said(&["status", "--control", below.to_str().unwrap()]);
+    assert_eq!(status, Some(1));
+    assert!(stderr.starts_with("error[bad-socket]: "), "{stderr}");
+
+    let full = fs::File::options().write(true).open("/dev/full").unwrap();
+    let output = waggle(&["completions", "bash"]).stdout(full).output();
+    let output = output.expect("it starts");
+    assert_eq!(output.status.code(), Some(1));
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.starts_with("error[unwritten-output]: "), "{stderr}");
+}
+
+#[test]
+fn a_refusal_is_a_document_for_tools_too() {
+    let commands: [&[&str]; 3] = [
+        &["status"],
+        &["reload"],
+        &["explain", "--service", "web", "--client", "192.0.2.1"],
+    ];
+    for command in commands {
+        let json = ["--control", "/nonexistent/socket", "--format", "json"];
+        let (status, stdout, stderr) = said(&[command, &json].concat());
+        assert_eq!(status, Some(1), "{command:?}");
+        let document: serde_json::Value = serde_json::from_str(&stdout).expect("JSON");
+        assert_eq!(document["errors"][0]["code"], "no-daemon", "{command:?}");
+        assert!(stderr.starts_with("error[no-daemon]: "), "{stderr}");
     }
 }
 

@@ -235,6 +235,7 @@ mod tests {
             io_error: io::Error::from_raw_os_error(Errno::EACCES as i32),
             verifier_log: VerifierLog::new(log.to_owned()),
         });
+        assert_eq!(error.code, "rejected-program");
         let line = error.to_string();
         assert!(!line.contains('\n') && !line.contains("ctx()"), "{line}");
         assert!(line.contains("Permission denied"), "{line}");

@@ -3,6 +3,7 @@ use std::{fs, path::Path};
 use aya::{
     maps::{Array, HashMap},
     pin::PinError,
+    programs::links::PinnedLink,
 };
 use lb_common::{Control, Descriptor};
 use lb_userspace::{
@@ -10,7 +11,7 @@ use lb_userspace::{
     model::Edge,
 };
 
-use crate::host::{Host, array, line, map_ids, program_on, refusal, start};
+use crate::host::{Host, array, line, map_ids, program_on, refusal, run, start};
 
 #[test]
 fn changed_sizes_are_refused_and_the_program_runs_on() {
@@ -185,4 +186,38 @@ fn a_map_that_can_not_be_mapped_is_an_error_and_no_fault() {
     let wanted =
         "error[unusable-map]: map RINGS can not be used: no mmapable array of 8-byte elements";
     assert!(line.starts_with(wanted), "{line}");
+}
+
+#[test]
+fn a_program_whose_link_someone_holds_is_told_to_be_still_there() {
+    let host = Host::new();
+    let edge = host.edge();
+    drop(start(&edge));
+    let held = PinnedLink::from_pin(edge.pin_dir.join("link")).unwrap();
+    let line = line(detach(&edge.pin_dir));
+    assert!(line.starts_with("error[still-attached]: "), "{line}");
+    assert!(!edge.pin_dir.exists() && program_on("edge0").is_some());
+    drop(held);
+}
+
+#[test]
+fn pins_that_can_not_be_written_are_told_whatever_is_missing() {
+    let host = Host::new();
+    let edge = host.edge();
+    let read_only = |yes: bool| {
+        let how = if yes { "ro" } else { "rw" };
+        run(&format!("mount -o remount,{how} {}", host.bpf().display()));
+    };
+    read_only(true);
+    let refused = refusal(&edge);
+    assert!(refused.starts_with("error[unusable-pins]: "), "{refused}");
+    read_only(false);
+    fs::create_dir_all(edge.pin_dir.join("maps")).unwrap();
+    read_only(true);
+    let refused = refusal(&edge);
+    assert!(refused.starts_with("error[no-tables]: "), "{refused}");
+    assert!(refused.contains("Read-only file system"), "{refused}");
+    assert_eq!(program_on("edge0"), None);
+    read_only(false);
+    drop(start(&edge));
 }

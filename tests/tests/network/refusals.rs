@@ -1,8 +1,12 @@
 //! What the daemon refuses, each with one line that says how to mend it.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    os::unix::{fs::PermissionsExt as _, net::UnixListener},
+    path::Path,
+};
 
-use lb_tests::lab::{Daemon, Lab, Nginx, Outcome, Settings, Topology, program};
+use lb_tests::lab::{Daemon, Lab, Nginx, Outcome, Scratch, Settings, Topology, program};
 
 use super::rig::{PORT, lab, start, status, tables, wait_all_up};
 
@@ -169,6 +173,135 @@ fn every_error_of_a_file_is_said_at_once() {
     }
 }
 
+/// Runs `waggle` on the edge after shell commands in a mount namespace of its own.
+fn in_mounts(lab: &Lab, mounts: &str, arguments: &str) -> Outcome {
+    let waggle = program("waggle");
+    let script = format!("{mounts} && exec {} {arguments}", waggle.display());
+    let mut command = lab.edge().command("unshare");
+    let output = command.args(["--mount", "sh", "-c", &script]).output();
+    output.expect("unshare").into()
+}
+
+#[test]
+fn a_kernel_that_is_too_old_or_does_not_tell_is_refused() {
+    let lab = lab(1);
+    let daemon = Daemon::prepare(lab.edge(), Settings::default());
+    let scratch = Scratch::new();
+    let release = scratch.path("release");
+    fs::write(&release, "5.10.0-28-amd64\n").unwrap();
+    let run = format!("run --config {}", daemon.config().display());
+    let old = format!(
+        "mount --bind {} /proc/sys/kernel/osrelease",
+        release.display()
+    );
+    refused(
+        &in_mounts(&lab, &old, &run),
+        "old-kernel",
+        &["5.11", "5.10.0-28-amd64"],
+    );
+    let hidden = in_mounts(&lab, "mount -t tmpfs none /proc", &run);
+    refused(&hidden, "no-proc", &["mount /proc"]);
+}
+
+#[test]
+fn an_interface_without_a_mac_address_is_refused() {
+    let lab = lab(1);
+    let outcome = run_with(&lab, "", |text| text.replace("\"eth0\"", "\"lo\""));
+    refused(&outcome, "no-ethernet", &["lo", "edge.interfaces"]);
+}
+
+#[test]
+fn a_listener_for_metrics_that_can_not_be_is_refused() {
+    let lab = lab(1);
+    let at = |address: &str, prefix: &str| {
+        let metrics = format!("[edge]\nmetrics = \"{address}\"");
+        run_with(&lab, prefix, |text| text.replace("[edge]", &metrics))
+    };
+    let foreign = at("192.0.2.77:9390", "");
+    refused(&foreign, "foreign-address", &["192.0.2.77:9390"]);
+    let low = at("127.0.0.1:80", "setpriv --bounding-set=-net_bind_service");
+    refused(
+        &low,
+        "refused-listener",
+        &["127.0.0.1:80", "ermission denied"],
+    );
+    assert!(!lab.edge().run("ip link show eth0").contains("xdp"));
+}
+
+#[test]
+fn a_place_that_can_be_no_control_socket_is_refused() {
+    let lab = lab(1);
+    let control = |path: &str| {
+        run_with(&lab, "", |text| {
+            let lines = text.lines().map(|line| match line.split_once(" = ") {
+                Some(("control", _)) => format!("control = \"{path}\""),
+                _ => line.to_owned(),
+            });
+            lines.collect::<Vec<_>>().join("\n")
+        })
+    };
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let path = file.path().to_str().unwrap();
+    refused(&control(path), "no-socket", &[path, "edge.control"]);
+    assert!(file.path().exists(), "what is not ours stays");
+    refused(
+        &control("/proc/waggle"),
+        "unusable-socket",
+        &["/proc/waggle"],
+    );
+    assert!(!lab.edge().run("ip link show eth0").contains("xdp"));
+}
+
+#[test]
+fn limits_that_are_too_low_are_told() {
+    let lab = lab(1);
+    let outcome = run_with(&lab, "prlimit --nofile=4:4", str::to_owned);
+    refused(&outcome, "no-resources", &["ulimit"]);
+}
+
+#[test]
+fn a_socket_that_is_closed_to_a_user_is_told() {
+    let lab = lab(1);
+    let daemon = start(&lab, &[1]);
+    let scratch = daemon.control().parent().unwrap().to_owned();
+    fs::set_permissions(scratch, fs::Permissions::from_mode(0o755)).unwrap();
+    // The build's own directory may be closed to others.
+    let nobody = "setpriv --reuid 65534 --clear-groups --inh-caps=-all --bounding-set=-all";
+    let status = format!("status --control {}", daemon.control().display());
+    let outcome = lab.edge().outcome(&format!(
+        "{nobody} {} {status}",
+        program("waggle").display()
+    ));
+    refused(&outcome, "closed-socket", &["use root"]);
+}
+
+#[test]
+fn of_several_edges_one_has_to_be_named() {
+    let lab = lab(1);
+    let scratch = Scratch::new();
+    fs::create_dir(scratch.path("run")).unwrap();
+    let _sockets = ["fra-1.sock", "fra-2.sock"]
+        .map(|name| UnixListener::bind(scratch.path("run").join(name)).unwrap());
+    let run = "mount -t tmpfs none /run && mkdir /run/waggle";
+    let bound = format!(
+        "{run} && mount --bind {} /run/waggle",
+        scratch.path("run").display()
+    );
+    let outcome = in_mounts(&lab, &bound, "status");
+    refused(&outcome, "several-edges", &["--edge", "fra-1", "fra-2"]);
+    let left = format!(
+        "{run} && mount -t tmpfs none /sys/fs/bpf && mkdir -p /sys/fs/bpf/waggle/fra-1 /sys/fs/bpf/waggle/fra-2"
+    );
+    let outcome = in_mounts(&lab, &left, "status");
+    refused(
+        &outcome,
+        "several-tables",
+        &["--edge", "/sys/fs/bpf/waggle"],
+    );
+    let outcome = in_mounts(&lab, run, "status");
+    refused(&outcome, "no-daemon", &["/run/waggle/*.sock"]);
+}
+
 #[test]
 fn a_file_that_is_not_there_is_named() {
     let outcome = std::process::Command::new(program("waggle"))
@@ -176,6 +309,8 @@ fn a_file_that_is_not_there_is_named() {
         .output()
         .unwrap();
     assert_eq!(outcome.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&outcome.stderr).contains("/nowhere/waggle.toml"));
+    let stderr = String::from_utf8_lossy(&outcome.stderr);
+    let words = "error[unreadable-file]: can not read /nowhere/waggle.toml: ";
+    assert!(stderr.starts_with(words), "{stderr}");
     assert!(!Path::new("/nowhere").exists());
 }

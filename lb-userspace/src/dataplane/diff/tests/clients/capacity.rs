@@ -56,3 +56,11 @@ fn too_many_descriptors_and_groups_of_services_are_refused_whole() {
     let equal = with_rules(GROUPS, &[("a", one.clone()), ("a", one)]);
     refused(&tables, &equal, groups, "full-service-groups");
 }
+
+#[test]
+fn classes_that_do_not_fit_beside_the_old_ones_are_told_from_those_that_will() {
+    let code = |why| Refusal::from(why).code;
+    let most = lb_common::CLASSES as usize;
+    assert_eq!(code(classes::too_many(2, most - 2, 1)), "no-room-yet");
+    assert_eq!(code(classes::too_many(2, most - 1, 0)), "full-classes");
+}
