@@ -54,13 +54,13 @@ fn every_refusal_in_operation_is_named_by_a_test_or_says_why_not() {
 
 /// Appends the code of all tests below `directory`.
 fn collect(directory: &Path, tests: &mut String) {
-    for entry in fs::read_dir(directory).unwrap() {
-        let path = entry.unwrap().path();
+    for entry in fs::read_dir(directory).expect("the sources are there") {
+        let path = entry.expect("the sources are there").path();
         if path.is_dir() {
             collect(&path, tests);
             continue;
         }
-        let text = fs::read_to_string(&path).unwrap();
+        let text = fs::read_to_string(&path).expect("the sources are there");
         let shown = path.display().to_string();
         if shown.contains("/tests/") || shown.ends_with("/tests.rs") {
             *tests += &text;

@@ -155,7 +155,7 @@ fn every_shell_gets_completions_that_know_the_commands() {
 fn check_prints_one_document_for_tools_whatever_it_finds() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let check = |text: &str| {
-        std::fs::write(file.path(), text).unwrap();
+        fs::write(file.path(), text).unwrap();
         let path = file.path().to_str().unwrap();
         let (status, stdout, stderr) = said(&["check", "--format", "json", path]);
         let document: serde_json::Value = serde_json::from_str(&stdout).expect("JSON");
@@ -206,17 +206,19 @@ fn without_a_daemon_one_line_says_how_to_start_one() {
 
 /// What `waggle status` says of a socket whose other end says this.
 fn status_of(says: &'static [u8]) -> String {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().expect("a place for a socket");
     let path = directory.path().join("socket");
-    let listener = UnixListener::bind(&path).unwrap();
+    let listener = UnixListener::bind(&path).expect("a socket");
     let other_end = thread::spawn(move || {
-        let (mut stream, _) = listener.accept().unwrap();
+        let (mut stream, _) = listener.accept().expect("a client");
         let mut request = String::new();
-        BufReader::new(&stream).read_line(&mut request).unwrap();
-        stream.write_all(says).unwrap();
+        BufReader::new(&stream)
+            .read_line(&mut request)
+            .expect("a request");
+        stream.write_all(says).expect("a client that reads");
     });
-    let (status, stdout, stderr) = said(&["status", "--control", path.to_str().unwrap()]);
-    other_end.join().unwrap();
+    let (status, stdout, stderr) = said(&["status", "--control", path.to_str().expect("text")]);
+    other_end.join().expect("it said it");
     assert_eq!((status, stdout.as_str()), (Some(1), ""), "{stderr}");
     stderr
 }
@@ -274,7 +276,7 @@ fn what_nobody_reads_is_no_panic() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let path = file.path().to_str().unwrap();
     // No service is a warning.
-    std::fs::write(path, "edge = { name = \"e\", interfaces = [\"eth0\"] }").unwrap();
+    fs::write(path, "edge = { name = \"e\", interfaces = [\"eth0\"] }").unwrap();
     let closed = || {
         let (reader, writer) = io::pipe().unwrap();
         drop(reader);
@@ -298,7 +300,7 @@ fn t01_explain_works_offline_with_what_is_assumed() {
     let directory = tempfile::tempdir().expect("a place for a file");
     let path = directory.path().join("assumed.toml");
     let explain = |assumed: &str, more: &[&str]| {
-        std::fs::write(&path, assumed).expect("a place for a file");
+        fs::write(&path, assumed).expect("a place for a file");
         let example = concat!(
             env!("CARGO_MANIFEST_DIR"),
             "/../config/examples/front-door.toml"
@@ -348,7 +350,7 @@ fn explain_offline_names_the_class_and_the_rule() {
         group = "web"
         rule = [{ clients = ["192.0.2.0-192.0.2.99"], answer = "drop" }]
     "#;
-    std::fs::write(&file, text).unwrap();
+    fs::write(&file, text).unwrap();
     let explain = |client: &str| {
         let config = file.to_str().unwrap();
         let json = ["--format", "json"];
