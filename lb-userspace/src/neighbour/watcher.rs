@@ -1,6 +1,5 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
-    io,
     net::IpAddr,
     time::Duration,
 };
@@ -55,9 +54,8 @@ impl Neighbours {
         interface: &str,
         changes: mpsc::Sender<(Destination, Way)>,
     ) -> Result<Self, Refusal> {
-        let closed = |error: io::Error| no_netlink(error);
-        let kernel = Kernel::open().map_err(closed)?;
-        let events = Events::subscribe().map_err(closed)?;
+        let kernel = Kernel::open().map_err(no_netlink)?;
+        let events = Events::subscribe().map_err(no_netlink)?;
         Interface::look_up(&kernel, interface).await?;
         let (sender, watched) = watch::channel(Watched::new());
         let watcher = Watcher {
