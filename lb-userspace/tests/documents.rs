@@ -36,8 +36,8 @@ Made of `lb-userspace/src/refusal`. Every command prints `error[code]: what is w
 right`, or `warning[code]: ..`, and so does the daemon when it does not start; its log has `code=..` at
 the end of a line. A mistake in a file has its place before it: `group[2].member[0].weight`, counted
 from 0. What stands in braces differs from case to case. With `--format json` there is a document on
-standard output with `errors`, each with `code`, `message`, `mend` and, in a file, `path`. Wrong usage
-(exit status 2) has no code.
+standard output with `errors`, each with `code`, `message`, `mend` and, in a file, `path`. A daemon that
+refuses a change adds `note: nothing changed`. Wrong usage (exit status 2) has no code.
 "
     .to_owned();
     let areas = [refusal::CONFIGURATION, refusal::CONTROL, refusal::OPERATION].concat();
