@@ -31,6 +31,7 @@ use crate::{
     model::Destination,
     neighbour::{Neighbours, Way},
     probe::{Sample, Scheduler, StreamKey},
+    refusal::{Refusal, Refused, room::waits_for_room},
     table::Image,
 };
 
@@ -51,17 +52,16 @@ const NOW_AND_THEN: u32 = 10;
 /// # Errors
 ///
 /// It could not start: each reason with its mend.
-pub async fn run(path: &Path) -> anyhow::Result<()> {
+pub async fn run(path: &Path) -> Result<(), Refused> {
     let checked = config::load(path)?;
-    for warning in config::warnings_of_this_host(&checked.model) {
-        tracing::warn!("{warning}");
-    }
-    for warning in &checked.warnings {
-        tracing::warn!("{warning}");
-    }
+    let of_this_host = config::warnings_of_this_host(&checked.model);
+    of_this_host
+        .iter()
+        .chain(&checked.warnings)
+        .for_each(log::warn);
     let (mut daemon, mut inputs) = Daemon::start(path, checked.model).await?;
     daemon.serve(&mut inputs).await;
-    daemon.end()
+    Ok(daemon.end()?)
 }
 
 struct Daemon {
@@ -75,7 +75,7 @@ struct Daemon {
     attached: bool,
     tables: Tables,
     /// An image that is not whole in the kernel yet, and why.
-    pending: Option<(Image, String)>,
+    pending: Option<(Image, Refusal)>,
     scheduler: Scheduler,
     neighbours: Neighbours,
     state: StateFile,
@@ -116,16 +116,15 @@ impl Daemon {
                 }
                 Some(question) = inputs.questions.recv() => self.answer(question),
                 Some(scrape) = inputs.scrapes.recv() => {
-                    let snapshot = self.snapshot().map_err(|error| format!("{error:#}"));
-                    let _client_is_gone = scrape.send(snapshot);
+                    let _client_is_gone = scrape.send(self.snapshot());
                 }
                 _ = turn.tick() => self.turn(),
                 _ = inputs.hangup.recv() => match self.reload(None) {
                     Ok(Reloaded { changes, warnings }) => {
                         tracing::info!(?changes, "Reloaded.");
-                        warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+                        warnings.iter().for_each(log::warn);
                     }
-                    Err(error) => tracing::error!("Not reloaded: {error:#}"),
+                    Err(refused) => tracing::error!("Not reloaded: {refused}"),
                 },
                 _ = inputs.terminate.recv() => return,
                 _ = inputs.interrupt.recv() => return,
@@ -133,7 +132,7 @@ impl Daemon {
         }
     }
 
-    fn end(self) -> anyhow::Result<()> {
+    fn end(self) -> Result<(), Refusal> {
         self.state.write(&self.engine.saved())?;
         let _already_gone = std::fs::remove_file(&self.engine.model().edge.control);
         tracing::info!("The daemon ends; packets go on by the last tables.");
@@ -183,14 +182,14 @@ impl Daemon {
         let named = self.kernel.named(tick(monotonic()));
         let changes = collect(&self.tables, image, &named.into_keys().collect());
         if let Err(error) = changes.iter().try_for_each(|it| self.execute(it)) {
-            tracing::error!("Ids of removed targets are not given back: {error:#}");
+            tracing::error!(code = %error.code, "Ids of removed targets are not given back: {error}");
         }
     }
 
     fn event(&mut self, event: Event) {
         match self.engine.handle(event, self.started.elapsed()) {
             Ok(effects) => self.perform(effects),
-            Err(error) => tracing::error!("{error}"),
+            Err(error) => tracing::error!(code = %error.code, "{error}"),
         }
         // Not for each of a thousand backends that turn at once; the next turn is near.
         if self.unsaved && self.written.elapsed() >= TURN {
@@ -215,7 +214,7 @@ impl Daemon {
 
     fn save(&mut self) {
         if let Err(error) = self.try_save() {
-            tracing::error!("What the next start should know is not kept: {error:#}");
+            tracing::error!(code = %error.code, "{error}");
         }
     }
 
@@ -223,7 +222,7 @@ impl Daemon {
         clippy::disallowed_methods,
         reason = "the daemon is where the clock is read"
     )]
-    fn try_save(&mut self) -> anyhow::Result<()> {
+    fn try_save(&mut self) -> Result<(), Refusal> {
         self.written = Instant::now();
         let written = self.state.write(&self.engine.saved());
         self.unsaved = written.is_err();
@@ -248,17 +247,15 @@ impl Daemon {
             Ok(plan) => match plan.changes.iter().try_for_each(|it| self.execute(it)) {
                 Ok(()) if plan.later => {
                     self.measures.applies.waiting += 1;
-                    let why =
-                        "some rings or client prefixes wait a moment for room beside the old ones";
-                    return self.pending = Some((image, why.to_owned()));
+                    return self.pending = Some((image, waits_for_room()));
                 }
                 Ok(()) => {
                     self.measures.applies.done += 1;
                     return self.pending = None;
                 }
-                Err(error) => format!("the kernel's tables could not be written: {error:#}"),
+                Err(error) => error,
             },
-            Err(error) => error.to_string(),
+            Err(error) => error.into(),
         };
         self.measures.applies.failed += 1;
         let known = self
@@ -266,12 +263,12 @@ impl Daemon {
             .as_ref()
             .is_some_and(|(_, known)| *known == why);
         if !known {
-            tracing::error!("The old tables stand for now: {why}");
+            tracing::error!(code = %why.code, "The old tables stand for now: {why}");
         }
         self.pending = Some((image, why));
     }
 
-    fn execute(&mut self, change: &Change) -> anyhow::Result<()> {
+    fn execute(&mut self, change: &Change) -> Result<(), Refusal> {
         let done = self.kernel.execute(change);
         if done.is_err() {
             // Half of it may be there.

@@ -1,26 +1,27 @@
 //! The binary `waggle`.
 
 use std::{
+    fmt,
     io::{self, Write as _},
     process::ExitCode,
 };
 
 use clap::Parser as _;
-use lb_userspace::cli::Cli;
+use lb_userspace::cli::{Cli, unwritten};
 
 fn main() -> ExitCode {
     match Cli::parse().run() {
         Ok(said) => match io::stdout().lock().write_all(said.text.as_bytes()) {
             // Whoever reads has read enough: `waggle status | head`.
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => fail(&error.into()),
-            _ => said.lacks.map_or(ExitCode::SUCCESS, |error| fail(&error)),
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => fail(unwritten(error)),
+            _ => said.lacks.map_or(ExitCode::SUCCESS, fail),
         },
-        Err(error) => fail(&error),
+        Err(refused) => fail(refused),
     }
 }
 
-fn fail(error: &anyhow::Error) -> ExitCode {
+fn fail(refused: impl fmt::Display) -> ExitCode {
     // Where nobody reads it, the exit status says enough.
-    let _unread = writeln!(io::stderr(), "waggle: {error:#}");
+    let _unread = writeln!(io::stderr(), "{refused}");
     ExitCode::FAILURE
 }

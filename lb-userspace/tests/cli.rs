@@ -1,8 +1,11 @@
 //! The binary's command line, as far as it goes without a daemon and without root.
 
 use std::{
-    io,
+    fs,
+    io::{self, BufRead as _, BufReader, Write as _},
+    os::unix::net::UnixListener,
     process::{Command, Output, Stdio},
+    thread,
 };
 
 fn waggle(arguments: &[&str]) -> Command {
@@ -152,7 +155,7 @@ fn every_shell_gets_completions_that_know_the_commands() {
 fn check_prints_one_document_for_tools_whatever_it_finds() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let check = |text: &str| {
-        std::fs::write(file.path(), text).unwrap();
+        fs::write(file.path(), text).unwrap();
         let path = file.path().to_str().unwrap();
         let (status, stdout, stderr) = said(&["check", "--format", "json", path]);
         let document: serde_json::Value = serde_json::from_str(&stdout).expect("JSON");
@@ -165,7 +168,7 @@ fn check_prints_one_document_for_tools_whatever_it_finds() {
 
     let (status, document, stderr) = check("edge = { name = \"e\" }\ncolour = 1");
     assert_eq!(status, Some(1));
-    let expected = serde_json::json!({ "errors": [
+    let expected = serde_json::json!({ "file": file.path(), "errors": [
         {
             "path": "edge.interfaces",
             "code": "missing-key",
@@ -180,7 +183,11 @@ fn check_prints_one_document_for_tools_whatever_it_finds() {
         },
     ] });
     assert_eq!(document, expected);
-    assert!(stderr.ends_with("has 2 mistakes\n"), "{stderr}");
+    assert!(stderr.contains(" has 2 mistakes:\n"), "{stderr}");
+    assert!(
+        stderr.contains("\nerror[unknown-key]: colour: unknown key;"),
+        "{stderr}"
+    );
 }
 
 #[test]
@@ -188,12 +195,79 @@ fn without_a_daemon_one_line_says_how_to_start_one() {
     for command in [&["status"][..], &["reload"], &["backend", "drain", "a"]] {
         let at = ["--control", "/nonexistent/socket"];
         let (status, stdout, stderr) = said(&[command, &at].concat());
-        let expected = "waggle: no daemon listens at /nonexistent/socket; start it with \
-            `waggle run --config FILE`\n";
+        let expected = "error[no-daemon]: no daemon listens at /nonexistent/socket; start it with \
+            `waggle run --config FILE`, or name its socket with `--control`\n";
         assert_eq!(
             (status, stdout.as_str(), stderr.as_str()),
             (Some(1), "", expected)
         );
+    }
+}
+
+/// What `waggle status` says of a socket whose other end says this.
+fn status_of(says: &'static [u8]) -> String {
+    let directory = tempfile::tempdir().expect("a place for a socket");
+    let path = directory.path().join("socket");
+    let listener = UnixListener::bind(&path).expect("a socket");
+    let other_end = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("a client");
+        let mut request = String::new();
+        BufReader::new(&stream)
+            .read_line(&mut request)
+            .expect("a request");
+        stream.write_all(says).expect("a client that reads");
+    });
+    let (status, stdout, stderr) = said(&["status", "--control", path.to_str().expect("text")]);
+    other_end.join().expect("it said it");
+    assert_eq!((status, stdout.as_str()), (Some(1), ""), "{stderr}");
+    stderr
+}
+
+#[test]
+fn a_daemon_that_ends_or_is_of_another_version_is_told_apart() {
+    for (says, code) in [
+        (&b""[..], "no-answer"),
+        (b"{\"status\":", "bad-answer"),
+        (b"\xff\n", "bad-answer"),
+        (b"{\"done\":[]}\n", "bad-answer"),
+    ] {
+        let stderr = status_of(says);
+        assert!(stderr.starts_with(&format!("error[{code}]: ")), "{stderr}");
+    }
+    let refusal = br#"{"refused":{"errors":[{"code":"of-tomorrow","message":"no","mend":"yes"}]}}"#;
+    assert_eq!(status_of(refusal), "error[of-tomorrow]: no; yes\n");
+}
+
+#[test]
+fn what_is_no_socket_and_what_has_no_room_for_the_answer_is_told() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let below = file.path().join("socket");
+    let (status, _, stderr) = said(&["status", "--control", below.to_str().unwrap()]);
+    assert_eq!(status, Some(1));
+    assert!(stderr.starts_with("error[bad-socket]: "), "{stderr}");
+
+    let full = fs::File::options().write(true).open("/dev/full").unwrap();
+    let output = waggle(&["completions", "bash"]).stdout(full).output();
+    let output = output.expect("it starts");
+    assert_eq!(output.status.code(), Some(1));
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.starts_with("error[unwritten-output]: "), "{stderr}");
+}
+
+#[test]
+fn a_refusal_is_a_document_for_tools_too() {
+    let commands: [&[&str]; 3] = [
+        &["status"],
+        &["reload"],
+        &["explain", "--service", "web", "--client", "192.0.2.1"],
+    ];
+    for command in commands {
+        let json = ["--control", "/nonexistent/socket", "--format", "json"];
+        let (status, stdout, stderr) = said(&[command, &json].concat());
+        assert_eq!(status, Some(1), "{command:?}");
+        let document: serde_json::Value = serde_json::from_str(&stdout).expect("JSON");
+        assert_eq!(document["errors"][0]["code"], "no-daemon", "{command:?}");
+        assert!(stderr.starts_with("error[no-daemon]: "), "{stderr}");
     }
 }
 
@@ -202,7 +276,7 @@ fn what_nobody_reads_is_no_panic() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let path = file.path().to_str().unwrap();
     // No service is a warning.
-    std::fs::write(path, "edge = { name = \"e\", interfaces = [\"eth0\"] }").unwrap();
+    fs::write(path, "edge = { name = \"e\", interfaces = [\"eth0\"] }").unwrap();
     let closed = || {
         let (reader, writer) = io::pipe().unwrap();
         drop(reader);
@@ -226,7 +300,7 @@ fn t01_explain_works_offline_with_what_is_assumed() {
     let directory = tempfile::tempdir().expect("a place for a file");
     let path = directory.path().join("assumed.toml");
     let explain = |assumed: &str, more: &[&str]| {
-        std::fs::write(&path, assumed).expect("a place for a file");
+        fs::write(&path, assumed).expect("a place for a file");
         let example = concat!(
             env!("CARGO_MANIFEST_DIR"),
             "/../config/examples/front-door.toml"
@@ -251,7 +325,8 @@ fn t01_explain_works_offline_with_what_is_assumed() {
     let (status, _, error) = explain("[health]\nz = \"up\"\na = \"ill\"\n", &[]);
     assert_eq!(status, Some(1));
     assert!(
-        error.contains("health.z") && error.contains("health.a"),
+        error.contains("error[unknown-name]: health.z: ")
+            && error.contains("error[unknown-word]: health.a: "),
         "{error}"
     );
 }
@@ -275,7 +350,7 @@ fn explain_offline_names_the_class_and_the_rule() {
         group = "web"
         rule = [{ clients = ["192.0.2.0-192.0.2.99"], answer = "drop" }]
     "#;
-    std::fs::write(&file, text).unwrap();
+    fs::write(&file, text).unwrap();
     let explain = |client: &str| {
         let config = file.to_str().unwrap();
         let json = ["--format", "json"];

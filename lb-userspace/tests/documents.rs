@@ -32,15 +32,19 @@ fn check(name: &str, text: &str) {
 fn errors() -> String {
     let mut text = "# What Waggle refuses, and how to mend it
 
-Made of `lb-userspace/src/refusal`. A message is `what is wrong; what would be right`; a mistake in a
-file has its place before it: `group[2].member[0].weight`, counted from 0. What stands in braces
-differs from case to case. `waggle check --format json` prints each mistake with its code.
+Made of `lb-userspace/src/refusal`. Every command prints `error[code]: what is wrong; what would be
+right`, or `warning[code]: ..`, and so does the daemon when it does not start; its log has `code=..` at
+the end of a line. A mistake in a file has its place before it: `group[2].member[0].weight`, counted
+from 0. What stands in braces differs from case to case. With `--format json` there is a document on
+standard output with `errors`, each with `code`, `message`, `mend` and, in a file, `path`. A daemon that
+refuses a change adds `note: nothing changed`. Wrong usage (exit status 2) has no code.
 "
     .to_owned();
-    for Area { title, entries } in refusal::CONFIGURATION.iter().chain(refusal::CONTROL) {
+    let areas = [refusal::CONFIGURATION, refusal::CONTROL, refusal::OPERATION].concat();
+    for Area { title, entries } in areas {
         text += &format!("\n## {title}\n\n| code | message | what it means | what to do |\n");
         text += "|---|---|---|---|\n";
-        for entry in *entries {
+        for entry in entries {
             let Entry {
                 code,
                 message,

@@ -1,9 +1,10 @@
 use clap::{Args, Subcommand};
 
-use super::{Daemon, examples};
+use super::{Daemon, Said, examples};
 use crate::{
     engine::{Override, Subject},
     model::{Admin, Name},
+    refusal::Refused,
 };
 
 /// Drain, disable, enable or reset a backend in all its groups.
@@ -38,7 +39,7 @@ struct Which {
 }
 
 impl Arguments {
-    pub(super) fn run(self) -> anyhow::Result<String> {
+    pub(super) fn run(self) -> Result<Said, Refused> {
         let (which, change) = match self.verb {
             Verb::Disable(which) => (which, Override::Admin(Admin::Disable)),
             Verb::Drain(which) => (which, Override::Admin(Admin::Drain)),

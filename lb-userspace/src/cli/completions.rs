@@ -18,9 +18,9 @@ pub(super) struct Arguments {
 }
 
 impl Arguments {
-    pub(super) fn run(self) -> anyhow::Result<String> {
+    pub(super) fn run(self) -> String {
         let mut text = Vec::new();
         generate(self.shell, &mut Cli::command(), "waggle", &mut text);
-        Ok(String::from_utf8(text)?)
+        String::from_utf8_lossy(&text).into_owned()
     }
 }

@@ -7,6 +7,7 @@ use crate::{
     config,
     dataplane::{self, Detached},
     model::Edge,
+    refusal::{Refused, pins::nothing_pinned},
 };
 
 /// Remove the program, its link and its tables, with or without a daemon.
@@ -28,18 +29,16 @@ pub(super) struct Arguments {
 }
 
 impl Arguments {
-    pub(super) fn run(self) -> anyhow::Result<String> {
+    pub(super) fn run(self) -> Result<String, Refused> {
         let place = match (self.config, self.pin_dir, self.edge) {
             (Some(path), _, _) => config::load(&path)?.model.edge.pin_dir,
             (_, Some(pin_dir), _) => pin_dir,
             (_, _, edge) => Edge::default_pin_dir(&edge.unwrap_or_default()),
         };
         let detached = dataplane::detach(&place)?;
-        anyhow::ensure!(
-            detached != Detached::default(),
-            "{}: {detached}",
-            place.display()
-        );
+        if detached == Detached::default() {
+            return Err(nothing_pinned(place.display()).into());
+        }
         Ok(format!("{detached}\n"))
     }
 }

@@ -1,9 +1,11 @@
-use std::{net::IpAddr, path::PathBuf};
+use std::{
+    net::IpAddr,
+    path::{Path, PathBuf},
+};
 
-use anyhow::Context as _;
 use clap::Args;
 
-use super::{Daemon, Format, examples, json, unexpected};
+use super::{Daemon, Format, examples, json};
 use crate::{
     class::partition,
     config::{
@@ -13,6 +15,7 @@ use crate::{
     control::{Reply, Request},
     model::{Admin, Group, Health, MemberState, Name, Route},
     policy::{Asked, Explanation, Outcome, decide},
+    refusal::Refused,
     table::{ring, shares},
 };
 
@@ -38,13 +41,13 @@ pub(super) struct Arguments {
     assume: Option<PathBuf>,
     /// How to print.
     #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    pub(super) format: Format,
     #[command(flatten)]
     daemon: Daemon,
 }
 
 impl Arguments {
-    pub(super) fn run(self) -> anyhow::Result<String> {
+    pub(super) fn run(self) -> Result<String, Refused> {
         let explanation = match &self.config {
             Some(path) => self.offline(path)?,
             None => {
@@ -52,10 +55,10 @@ impl Arguments {
                     service: self.service,
                     client: self.client,
                 };
-                match self.daemon.ask(&request)? {
-                    Reply::Explained(explanation) => *explanation,
-                    other => return Err(unexpected(&other)),
-                }
+                self.daemon.ask(&request, |reply| match reply {
+                    Reply::Explained(explanation) => Some(*explanation),
+                    _ => None,
+                })?
             }
         };
         match self.format {
@@ -64,14 +67,12 @@ impl Arguments {
         }
     }
 
-    fn offline(&self, path: &std::path::Path) -> anyhow::Result<Explanation> {
+    fn offline(&self, path: &Path) -> Result<Explanation, Refused> {
         let model = config::load(path)?.model;
         let assumed = match &self.assume {
             Some(path) => {
-                let text =
-                    std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
-                assume::parse(&text, &model.backends)
-                    .with_context(|| format!("{} has mistakes", path.display()))?
+                let assumed = assume::parse(&config::text(path)?, &model.backends);
+                assumed.map_err(|errors| Refused::file(path, errors))?
             }
             None => Assumed::default(),
         };

@@ -1,12 +1,12 @@
 use std::str::FromStr;
 
-use anyhow::bail;
 use clap::{Args, Subcommand};
 
-use super::{Daemon, examples};
+use super::{Daemon, Said, examples};
 use crate::{
     engine::{Override, Subject},
     model::{Admin, Name},
+    refusal::{Refusal, Refused, command::bad_member, value::bad_name},
 };
 
 /// Drain, disable, enable, weigh or reset one member of one group.
@@ -50,21 +50,24 @@ struct Member {
 }
 
 impl FromStr for Member {
-    type Err = anyhow::Error;
+    type Err = Refusal;
 
-    fn from_str(text: &str) -> anyhow::Result<Self> {
-        let Some((group, backend)) = text.split_once('/') else {
-            bail!("write it as GROUP/NAME, for example web/a");
-        };
+    fn from_str(text: &str) -> Result<Self, Refusal> {
+        let (group, backend) = text.split_once('/').ok_or_else(|| bad_member(text))?;
         Ok(Self {
-            group: group.parse()?,
-            backend: backend.parse()?,
+            group: name(group)?,
+            backend: name(backend)?,
         })
     }
 }
 
+fn name(text: &str) -> Result<Name, Refusal> {
+    text.parse()
+        .map_err(|rule| bad_name(format_args!("`{text}`"), rule))
+}
+
 impl Arguments {
-    pub(super) fn run(self) -> anyhow::Result<String> {
+    pub(super) fn run(self) -> Result<Said, Refused> {
         let Member { group, backend } = self.member;
         let change = match self.verb {
             Verb::Disable => Override::Admin(Admin::Disable),
@@ -75,5 +78,22 @@ impl Arguments {
         };
         self.daemon
             .change(Subject::Member { group, backend }, change)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_member_is_a_group_and_a_backend() {
+        let code = |text: &str| text.parse::<Member>().map_err(|refusal| refusal.code);
+        assert!(code("web/a").is_ok());
+        for text in ["", "web", "web,a"] {
+            assert_eq!(code(text).unwrap_err(), "bad-member", "{text}");
+        }
+        for text in ["/", "web/", "/a", "web/a/b", "web /a"] {
+            assert_eq!(code(text).unwrap_err(), "bad-name", "{text}");
+        }
     }
 }

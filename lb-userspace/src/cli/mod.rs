@@ -11,13 +11,17 @@ mod reload;
 mod run;
 mod status;
 
-use std::path::PathBuf;
+use std::{io, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::{
     control::{Reply, Request, ask, find},
     engine::{AdminChange, Override, Subject},
+    refusal::{
+        Refused,
+        command::{bad_answer, unwritten_output},
+    },
 };
 
 /// Waggle: a layer-4 load balancer that steers packets in XDP to the backends that serve each
@@ -51,7 +55,7 @@ pub struct Said {
     /// What to print.
     pub text: String,
     /// Why it is not all that was asked for, if it is not.
-    pub lacks: Option<anyhow::Error>,
+    pub lacks: Option<Refused>,
 }
 
 impl From<String> for Said {
@@ -65,20 +69,45 @@ impl Cli {
     ///
     /// # Errors
     ///
-    /// It was refused or failed; the error says why and how to mend it.
-    pub fn run(self) -> anyhow::Result<Said> {
-        let text = match self.command {
+    /// It was refused or failed; the error says why and how to mend it. Where a document for tools
+    /// was asked for, [`Said::lacks`] has the error, and the document too.
+    pub fn run(self) -> Result<Said, Refused> {
+        let format = self.command.format();
+        let said = match self.command {
             Command::Backend(arguments) => arguments.run(),
-            Command::Check(arguments) => arguments.run(),
-            Command::Completions(arguments) => arguments.run(),
-            Command::Detach(arguments) => arguments.run(),
-            Command::Explain(arguments) => arguments.run(),
+            Command::Check(arguments) => arguments.run().map(Said::from),
+            Command::Completions(arguments) => Ok(arguments.run().into()),
+            Command::Detach(arguments) => arguments.run().map(Said::from),
+            Command::Explain(arguments) => arguments.run().map(Said::from),
             Command::Member(arguments) => arguments.run(),
             Command::Reload(arguments) => arguments.run(),
-            Command::Run(arguments) => arguments.run(),
-            Command::Status(arguments) => return arguments.run(),
+            Command::Run(arguments) => arguments.run().map(Said::from),
+            Command::Status(arguments) => arguments.run(),
         };
-        text.map(Said::from)
+        said.or_else(|refused| match format {
+            Format::Json => Ok(Said {
+                text: json(&refused)?,
+                lacks: Some(refused),
+            }),
+            Format::Text => Err(refused),
+        })
+    }
+}
+
+impl Command {
+    /// How it was asked to print.
+    fn format(&self) -> Format {
+        match self {
+            Self::Check(arguments) => arguments.format,
+            Self::Explain(arguments) => arguments.format,
+            Self::Reload(arguments) => arguments.format,
+            Self::Status(arguments) => arguments.format,
+            Self::Backend(_)
+            | Self::Completions(_)
+            | Self::Detach(_)
+            | Self::Member(_)
+            | Self::Run(_) => Format::Text,
+        }
     }
 }
 
@@ -94,26 +123,31 @@ struct Daemon {
 }
 
 impl Daemon {
-    /// Asks and returns the reply, unless it is a refusal.
-    fn ask(&self, request: &Request) -> anyhow::Result<Reply> {
+    /// Asks, and takes from the reply what `expected` finds in it.
+    fn ask<T>(
+        &self,
+        request: &Request,
+        expected: impl FnOnce(Reply) -> Option<T>,
+    ) -> Result<T, Refused> {
         let path = match &self.control {
             Some(path) => path.clone(),
             None => find(self.edge.as_deref())?,
         };
         match ask(&path, request)? {
-            Reply::Refused(why) => Err(anyhow::Error::msg(why)),
-            reply => Ok(reply),
+            Reply::Refused(refused) => Err(refused),
+            reply => expected(reply)
+                .ok_or_else(|| bad_answer(path.display(), "it answers another request").into()),
         }
     }
-}
 
-impl Daemon {
     /// Asks for a change and returns how its subject stands then.
-    fn change(&self, subject: Subject, change: Override) -> anyhow::Result<String> {
-        match self.ask(&Request::Admin(AdminChange { subject, change }))? {
-            Reply::Done(lines) => Ok(lines.join("\n") + "\n"),
-            other => Err(unexpected(&other)),
-        }
+    fn change(&self, subject: Subject, change: Override) -> Result<Said, Refused> {
+        let request = Request::Admin(AdminChange { subject, change });
+        let done = self.ask(&request, |reply| match reply {
+            Reply::Done(lines) => Some(lines),
+            _ => None,
+        });
+        done.map(|lines| Said::from(lines.join("\n") + "\n"))
     }
 }
 
@@ -126,12 +160,14 @@ enum Format {
     Text,
 }
 
-fn unexpected(reply: &Reply) -> anyhow::Error {
-    anyhow::anyhow!("the daemon's answer does not fit the request: {reply:?}")
+fn json(value: &impl serde::Serialize) -> Result<String, Refused> {
+    let text = serde_json::to_string_pretty(value);
+    Ok(text.map_err(unwritten_output)? + "\n")
 }
 
-fn json(value: &impl serde::Serialize) -> anyhow::Result<String> {
-    Ok(serde_json::to_string_pretty(value)? + "\n")
+/// What is to be said of an answer that could not be printed.
+pub fn unwritten(error: io::Error) -> Refused {
+    unwritten_output(error).into()
 }
 
 /// What stands at the end of a command's long help.

@@ -2,8 +2,11 @@ use std::path::{PathBuf, absolute};
 
 use clap::Args;
 
-use super::{Daemon, Format, examples, json, unexpected};
-use crate::control::{Reloaded, Reply, Request};
+use super::{Daemon, Format, Said, examples, json};
+use crate::{
+    control::{Reloaded, Reply, Request},
+    refusal::{Problem, Refused, file::unreadable_file},
+};
 
 /// Take the configuration up again, whole or not at all.
 ///
@@ -17,21 +20,27 @@ pub(super) struct Arguments {
     file: Option<PathBuf>,
     /// How to print what changed.
     #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    pub(super) format: Format,
     #[command(flatten)]
     daemon: Daemon,
 }
 
 impl Arguments {
-    pub(super) fn run(self) -> anyhow::Result<String> {
-        let path = self.file.map(absolute).transpose()?;
-        let reloaded = match self.daemon.ask(&Request::Reload { path })? {
-            Reply::Reloaded(reloaded) => reloaded,
-            other => return Err(unexpected(&other)),
-        };
+    pub(super) fn run(self) -> Result<Said, Refused> {
+        let path = self.file.map(|file| {
+            let path = absolute(&file);
+            path.map_err(|error| unreadable_file(file.display(), error))
+        });
+        let path = path.transpose()?;
+        let reloaded = self
+            .daemon
+            .ask(&Request::Reload { path }, |reply| match reply {
+                Reply::Reloaded(reloaded) => Some(reloaded),
+                _ => None,
+            })?;
         match self.format {
-            Format::Json => json(&reloaded),
-            Format::Text => Ok(text(&reloaded)),
+            Format::Json => Ok(json(&reloaded)?.into()),
+            Format::Text => Ok(text(&reloaded).into()),
         }
     }
 }
@@ -42,6 +51,6 @@ fn text(Reloaded { changes, warnings }: &Reloaded) -> String {
         lines.push("nothing changed".to_owned());
     }
     lines.extend(changes.iter().cloned());
-    lines.extend(warnings.iter().map(|warning| format!("warning: {warning}")));
+    lines.extend(warnings.iter().map(Problem::warning));
     lines.join("\n") + "\n"
 }

@@ -4,7 +4,10 @@ use clap::Args;
 use tracing_subscriber::EnvFilter;
 
 use super::examples;
-use crate::daemon;
+use crate::{
+    daemon,
+    refusal::{Refused, host::no_resources},
+};
 
 /// Run the daemon: attach the program, probe the backends, keep the tables right.
 ///
@@ -21,13 +24,13 @@ pub(super) struct Arguments {
 }
 
 impl Arguments {
-    pub(super) fn run(self) -> anyhow::Result<String> {
+    pub(super) fn run(self) -> Result<String, Refused> {
         let filter = EnvFilter::builder()
             .with_env_var("WAGGLE_LOG")
             .with_default_directive(tracing::Level::INFO.into())
             .from_env_lossy()
             // The packet program logs only when `packet_log` asks for it.
-            .add_directive("waggle_xdp=debug".parse()?);
+            .add_directive("waggle_xdp=debug".parse().expect("a target and a level"));
         tracing_subscriber::fmt()
             .with_env_filter(filter)
             .with_writer(std::io::stderr)
@@ -40,7 +43,8 @@ impl Arguments {
         tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
-            .build()?
+            .build()
+            .map_err(|error| no_resources("the daemon its threads", error))?
             .block_on(daemon::run(&self.config))?;
         Ok(String::new())
     }

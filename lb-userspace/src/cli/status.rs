@@ -12,12 +12,13 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use self::left::Left;
-use super::{Daemon, Format, Said, columns::columns, examples, json, unexpected};
+use super::{Daemon, Format, Said, columns::columns, examples, json};
 use crate::{
     config,
-    control::{EdgeView, NoDaemon, Reply, Request, Status},
+    control::{EdgeView, Reply, Request, Status},
     engine::{GroupView, MemberView},
     model::{Admin, Edge, Health, Model, Name},
+    refusal::{Refusal, Refused, command::several_tables},
 };
 
 /// Show what the daemon knows: services, groups, health, shares, flows, verdicts.
@@ -35,7 +36,7 @@ pub(super) struct Arguments {
     only: Option<Part>,
     /// How to print.
     #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    pub(super) format: Format,
     /// Take the places of socket and pins, and the names, from this configuration.
     #[arg(long, value_name = "FILE", conflicts_with = "edge")]
     config: Option<PathBuf>,
@@ -54,28 +55,31 @@ enum Part {
 }
 
 impl Arguments {
-    pub(super) fn run(mut self) -> anyhow::Result<Said> {
+    pub(super) fn run(mut self) -> Result<Said, Refused> {
         let checked = self.config.as_deref().map(config::load).transpose()?;
         let model = checked.map(|checked| checked.model);
         if let (None, Some(model)) = (&self.daemon.control, &model) {
             self.daemon.control = Some(model.edge.control.clone());
         }
-        match self.daemon.ask(&Request::Status) {
-            Ok(Reply::Status(status)) => self.print(&status).map(Said::from),
-            Ok(other) => Err(unexpected(&other)),
-            Err(error) if error.is::<NoDaemon>() => match self.left(model.as_ref())? {
+        let status = self.daemon.ask(&Request::Status, |reply| match reply {
+            Reply::Status(status) => Some(status),
+            _ => None,
+        });
+        match status {
+            Ok(status) => self.print(&status).map(Said::from),
+            Err(refused) if refused.has("no-daemon") => match self.left(model.as_ref())? {
                 Some(left) => Ok(Said {
                     text: left.print(self.format, self.only)?,
-                    lacks: Some(error),
+                    lacks: Some(refused),
                 }),
-                None => Err(error),
+                None => Err(refused),
             },
-            Err(error) => Err(error),
+            Err(refused) => Err(refused),
         }
     }
 
     /// What a daemon that is gone has left.
-    fn left(&self, model: Option<&Model>) -> anyhow::Result<Option<Left>> {
+    fn left(&self, model: Option<&Model>) -> Result<Option<Left>, Refused> {
         let pin_dir = match (model, &self.daemon.edge, &self.daemon.control) {
             (Some(model), _, _) => Some(model.edge.pin_dir.clone()),
             (None, Some(edge), _) => Some(Edge::default_pin_dir(edge)),
@@ -83,10 +87,13 @@ impl Arguments {
             (None, None, Some(_)) => None,
             (None, None, None) => only_directory(Path::new(Edge::PIN_ROOT))?,
         };
-        pin_dir.map_or(Ok(None), |dir| Left::read(&dir, model))
+        match pin_dir {
+            Some(dir) => Ok(Left::read(&dir, model)?),
+            None => Ok(None),
+        }
     }
 
-    fn print(&self, status: &Status) -> anyhow::Result<String> {
+    fn print(&self, status: &Status) -> Result<String, Refused> {
         match (self.format, self.only) {
             (Format::Json, None) => json(status),
             (Format::Json, Some(Part::Service)) => json(&status.view.services),
@@ -98,7 +105,7 @@ impl Arguments {
 }
 
 /// The only directory in `root`, if there is one at all.
-fn only_directory(root: &Path) -> anyhow::Result<Option<PathBuf>> {
+fn only_directory(root: &Path) -> Result<Option<PathBuf>, Refusal> {
     let entries = fs::read_dir(root).into_iter().flatten().flatten();
     let directories: Vec<_> = entries
         .map(|entry| entry.path())
@@ -107,10 +114,7 @@ fn only_directory(root: &Path) -> anyhow::Result<Option<PathBuf>> {
     match directories.as_slice() {
         [] => Ok(None),
         [only] => Ok(Some(only.clone())),
-        _ => anyhow::bail!(
-            "no daemon runs here, and several edges have left their tables in {}; choose one with --edge or --config",
-            root.display()
-        ),
+        _ => Err(several_tables(root.display())),
     }
 }
 

@@ -5,14 +5,14 @@ use std::{collections::BTreeMap, time::Duration};
 use toml::Value;
 
 use super::{
-    Errors, leaf,
+    leaf,
     names::Names,
-    problem::{Report, Wrong},
     raw,
+    report::{Report, Wrong},
 };
 use crate::{
     model::{Backend, Health, Name},
-    refusal,
+    refusal::{self, Errors},
 };
 
 /// What is assumed of backends. One that is not named is up and has no latency.
@@ -76,7 +76,10 @@ fn not_there_yet<T>(_value: &Value) -> Result<T, Wrong> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{self, Problem, tests::GOOD};
+    use crate::{
+        config::{self, tests::GOOD},
+        refusal::Problem,
+    };
 
     fn assume(text: &str) -> Result<Assumed, Vec<String>> {
         let backends = config::parse(GOOD).unwrap().model.backends;

@@ -10,7 +10,7 @@ use rustls::{
     pki_types::{CertificateDer, pem::PemObject as _},
 };
 
-use super::problem::Wrong;
+use super::report::Wrong;
 use crate::{model::Authorities, refusal};
 
 /// What a configuration needs of the host that it is for.

@@ -5,13 +5,12 @@ use super::{
     authorities::{Host, Store},
     backend, edge, family,
     group::{self, Surroundings},
-    problem::Problem,
     raw::{Found, Table},
     service, sizes,
 };
 use crate::{
     model::{Backend, Group, Model, Name, Service},
-    refusal::{self, Refusal},
+    refusal::{self, Problem, Refusal},
     table::group_id,
 };
 

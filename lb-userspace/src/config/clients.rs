@@ -6,7 +6,7 @@ use toml::Value;
 
 use super::{
     leaf::{self, shown},
-    problem::Wrong,
+    report::Wrong,
 };
 use crate::{
     model::{Clients, Prefix},

@@ -5,8 +5,8 @@ use toml::Value;
 
 use super::{
     leaf::{self, shown},
-    problem::Wrong,
     raw::Table,
+    report::Wrong,
 };
 use crate::{
     model::{Edge, XdpMode},

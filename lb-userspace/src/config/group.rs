@@ -10,8 +10,8 @@ use super::{
     leaf,
     names::Names,
     probe,
-    problem::Wrong,
     raw::{Found, Table},
+    report::Wrong,
 };
 use crate::{
     model::{AllDown, Group, Identity, Member, Name, Priority, Stage, Weight},

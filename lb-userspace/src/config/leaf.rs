@@ -4,7 +4,7 @@ use std::{net::IpAddr, ops::RangeInclusive, path::PathBuf, time::Duration};
 
 use toml::Value;
 
-use super::problem::Wrong;
+use super::report::Wrong;
 use crate::{model::Name, refusal};
 
 /// A string. `wanted` says what it should be.

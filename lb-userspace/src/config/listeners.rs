@@ -7,7 +7,7 @@ use std::{
 
 use lb_common::Protocol;
 
-use super::problem::Problem;
+use crate::refusal::Problem;
 use crate::{model::Model, refusal};
 
 /// Each protocol with its tables under `/proc/net` and the state that a socket has there while it

@@ -1,48 +1,33 @@
 use std::{
     fs::{self, File},
     io::{self, Read},
-    path::{Path, PathBuf},
+    path::Path,
 };
 
-use super::{Checked, Errors, authorities::Host, parse_on};
-use crate::refusal::{self, Refusal};
+use super::{Checked, authorities::Host, parse_on};
+use crate::refusal::{self, Refusal, Refused};
 
 /// Largest file that is read: what is larger was given by mistake.
 const LARGEST: u64 = 16 << 20;
 
-/// Why a file could not be loaded.
-#[derive(Debug, thiserror::Error)]
-pub enum LoadError {
-    /// Its text has mistakes.
-    #[error("{} has mistakes:\n{errors}", path.display())]
-    Mistakes {
-        /// The file.
-        path: PathBuf,
-        /// All of them.
-        errors: Errors,
-    },
-    /// It has no text.
-    #[error(transparent)]
-    Unread(#[from] Refusal),
-}
-
 /// Reads and checks the file at `path`, and the files that it names.
 ///
 /// # Errors
-/// Those of the file system, and those of [`parse`](super::parse).
-pub fn load(path: &Path) -> Result<Checked, LoadError> {
+/// The file can not be read, or has the mistakes of which [`parse`](super::parse) tells.
+pub fn load(path: &Path) -> Result<Checked, Refused> {
     let text = text(path)?;
     let host = Host {
         read: &bytes,
         trusted: &trusted,
     };
-    parse_on(&text, host).map_err(|errors| LoadError::Mistakes {
-        path: path.into(),
-        errors,
-    })
+    parse_on(&text, host).map_err(|errors| Refused::file(path, errors))
 }
 
-fn text(path: &Path) -> Result<String, Refusal> {
+/// The text of the file at `path`.
+///
+/// # Errors
+/// It is no file, or too large, or can not be read.
+pub fn text(path: &Path) -> Result<String, Refusal> {
     let unread = |error: io::Error| refusal::file::unreadable_file(path.display(), error);
     // To open a pipe waits for a writer, and the daemon would wait with it.
     if !fs::metadata(path).map_err(unread)?.is_file() {
@@ -84,7 +69,7 @@ mod tests {
 
     /// What is printed when a file can not be loaded.
     fn message(path: &Path) -> String {
-        format!("{:#}", anyhow::Error::from(load(path).unwrap_err()))
+        load(path).unwrap_err().to_string()
     }
 
     fn error(content: &[u8]) -> String {
@@ -97,12 +82,12 @@ mod tests {
     fn what_is_no_configuration_is_refused_in_one_line() {
         assert_eq!(
             error(b"\xff\xfe"),
-            "can not read FILE: stream did not contain valid UTF-8; give the path of a text file that \
+            "error[unreadable-file]: can not read FILE: stream did not contain valid UTF-8; give the path of a text file that \
              this user may read"
         );
         assert_eq!(
             message(Path::new("/nonexistent")),
-            "can not read /nonexistent: No such file or directory (os error 2); give the path of a \
+            "error[unreadable-file]: can not read /nonexistent: No such file or directory (os error 2); give the path of a \
              text file that this user may read"
         );
         let huge = tempfile::NamedTempFile::new().unwrap();
@@ -125,7 +110,7 @@ mod tests {
             thread::spawn(move || sender.send(message(&given)));
             let told = told.recv_timeout(Duration::from_secs(10));
             let expected = format!(
-                "{} is no regular file; give the path of a file",
+                "error[no-regular-file]: {} is no regular file; give the path of a file",
                 path.display()
             );
             assert_eq!(told.expect("no waiting"), expected);
@@ -136,7 +121,8 @@ mod tests {
     fn mistakes_come_with_the_file_s_name() {
         assert_eq!(
             error(b""),
-            "FILE has mistakes:\nedge: is missing; add `[edge]` with `name` and `interfaces`"
+            "error: FILE has a mistake:\nerror[missing-key]: edge: is missing; add `[edge]` with `name` and \
+             `interfaces`"
         );
     }
 }

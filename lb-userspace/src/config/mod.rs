@@ -21,8 +21,8 @@ mod listeners;
 mod load;
 mod names;
 mod probe;
-mod problem;
 mod raw;
+mod report;
 mod service;
 mod sizes;
 mod spelling;
@@ -33,13 +33,15 @@ mod tests;
 
 pub use self::{
     listeners::warnings_of_this_host,
-    load::{LoadError, load},
-    problem::{Errors, Problem},
+    load::{load, text},
     summary::{GroupSummary, MapMemory, ServiceSummary, Summary, summary},
 };
 
-use self::{authorities::Host, problem::Report};
-use crate::model::Model;
+use self::{authorities::Host, report::Report};
+use crate::{
+    model::Model,
+    refusal::{Errors, Problem},
+};
 
 /// A configuration without a mistake.
 #[derive(Clone, Debug, Eq, PartialEq)]

@@ -4,7 +4,7 @@ use toml::Value;
 
 use super::{
     leaf::{self, shown},
-    problem::Wrong,
+    report::Wrong,
     spelling::closest,
 };
 use crate::{model::Name, refusal};

@@ -10,8 +10,8 @@ use toml::Value;
 use super::{
     authorities::Store,
     leaf::{self, shown, within},
-    problem::Wrong,
     raw::Table,
+    report::Wrong,
 };
 use crate::{
     model::{HealthRule, HttpProbe, HttpsProbe, Method, Probe, ProbeKind, Smoothing, StatusRange},

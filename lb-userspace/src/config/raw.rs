@@ -5,7 +5,7 @@ use toml::Value;
 use super::{
     leaf::{kind, shown},
     names::Names,
-    problem::{Report, Wrong},
+    report::{Report, Wrong},
     spelling::closest,
 };
 use crate::refusal;

@@ -7,8 +7,8 @@ use super::{
     clients::clients,
     leaf,
     names::Names,
-    problem::Wrong,
     raw::{Found, Table},
+    report::Wrong,
 };
 use crate::{
     model::{Prefix, Route, Rule, Service},

@@ -85,9 +85,8 @@ mod tests {
     use super::*;
     use crate::{
         config::{
-            parse,
-            problem::Report,
-            raw,
+            parse, raw,
+            report::Report,
             tests::{GOOD, mistakes},
         },
         model::{Clients, Prefix, Rule},

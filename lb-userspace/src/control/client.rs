@@ -6,51 +6,51 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{Context as _, bail, ensure};
-
 use super::{Reply, Request};
-use crate::model::Edge;
+use crate::{
+    model::Edge,
+    refusal::{
+        Refusal,
+        command::{
+            bad_answer, bad_request, bad_socket, closed_socket, no_answer, no_daemon, several_edges,
+        },
+    },
+};
 
 /// How long the daemon may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
-
-/// No daemon is there to be asked.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct NoDaemon(String);
 
 /// Sends a request to the daemon at `path`.
 ///
 /// # Errors
 ///
 /// No daemon is there, or it does not answer, each with what to do.
-pub fn ask(path: &Path, request: &Request) -> anyhow::Result<Reply> {
-    let mut stream = UnixStream::connect(path).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => NoDaemon(format!(
-            "no daemon listens at {}; start it with `waggle run --config FILE`",
-            path.display()
-        ))
-        .into(),
-        io::ErrorKind::PermissionDenied => anyhow::anyhow!(
-            "{} may not be opened by this user; use root or the socket's group",
-            path.display()
-        ),
-        _ => anyhow::Error::from(error).context(path.display().to_string()),
-    })?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    let mut line = serde_json::to_vec(request)?;
+pub fn ask(path: &Path, request: &Request) -> Result<Reply, Refusal> {
+    let mut line = serde_json::to_vec(request).map_err(bad_request)?;
     line.push(b'\n');
-    stream
-        .write_all(&line)
-        .context("the daemon did not take the request")?;
-    let mut reply = String::new();
-    BufReader::new(stream)
-        .read_line(&mut reply)
-        .context("the daemon did not answer")?;
-    ensure!(!reply.is_empty(), "the daemon ended before it answered");
-    serde_json::from_str(&reply)
-        .context("the daemon's answer is not understood; is it of this version?")
+    let at = &path.display();
+    let mut stream = UnixStream::connect(path).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => no_daemon(at),
+        io::ErrorKind::PermissionDenied => closed_socket(at),
+        _ => bad_socket(at, error),
+    })?;
+    let mut exchange = || -> io::Result<String> {
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        stream.write_all(&line)?;
+        let mut reply = String::new();
+        BufReader::new(&stream).read_line(&mut reply)?;
+        Ok(reply)
+    };
+    let reply = exchange().map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidData => bad_answer(at, error),
+        io::ErrorKind::WouldBlock => no_answer(at, format_args!("silent for {PATIENCE:?}")),
+        _ => no_answer(at, error),
+    })?;
+    match reply.as_str() {
+        "" => Err(no_answer(at, "it ended before it answered")),
+        reply => serde_json::from_str(reply).map_err(|error| bad_answer(at, error)),
+    }
 }
 
 /// The control socket of edge `name`, or of the only edge of this host.
@@ -58,7 +58,7 @@ pub fn ask(path: &Path, request: &Request) -> anyhow::Result<Reply> {
 /// # Errors
 ///
 /// There is none, or more than one to choose from.
-pub fn find(name: Option<&str>) -> anyhow::Result<PathBuf> {
+pub fn find(name: Option<&str>) -> Result<PathBuf, Refusal> {
     if let Some(name) = name {
         return Ok(Path::new(Edge::RUN_ROOT).join(format!("{name}.sock")));
     }
@@ -70,21 +70,14 @@ pub fn find(name: Option<&str>) -> anyhow::Result<PathBuf> {
         .map(|entry| entry.path())
         .collect();
     match sockets.as_slice() {
-        [] => Err(NoDaemon(format!(
-            "no daemon runs here (no socket in {}); start one with `waggle run --config FILE`, or name its socket with --control",
-            Edge::RUN_ROOT,
-        ))
-        .into()),
+        [] => Err(no_daemon(format_args!("{}/*.sock", Edge::RUN_ROOT))),
         [only] => Ok(only.clone()),
         several => {
             let names: Vec<_> = several
                 .iter()
                 .filter_map(|path| path.file_stem()?.to_str())
                 .collect();
-            bail!(
-                "several edges run here; choose one with --edge: {}",
-                names.join(", ")
-            )
+            Err(several_edges(names.join(", ")))
         }
     }
 }

@@ -6,7 +6,7 @@ mod protocol;
 mod server;
 
 pub use self::{
-    client::{NoDaemon, ask, find},
+    client::{ask, find},
     protocol::{EdgeView, MAX_REQUEST, Reloaded, Reply, Request, Status},
     server::{Question, serve},
 };

@@ -6,6 +6,7 @@ use crate::{
     engine::{AdminChange, View},
     model::Name,
     policy::Explanation,
+    refusal::{Problem, Refused},
 };
 
 /// Longest request in bytes, the line's end included.
@@ -41,8 +42,8 @@ pub enum Reply {
     Done(Vec<String>),
     /// The explanation.
     Explained(Box<Explanation>),
-    /// Nothing was done, for this reason, with its mend.
-    Refused(String),
+    /// Nothing was done.
+    Refused(Refused),
     /// The configuration is in use.
     Reloaded(Reloaded),
     /// The status.
@@ -55,7 +56,7 @@ pub struct Reloaded {
     /// `service web added`, `backend a: address 10.0.0.1 -> 10.0.0.2`.
     pub changes: Vec<String>,
     /// What the operator should know or mend.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Problem>,
 }
 
 /// Everything that `waggle status` shows.
@@ -67,7 +68,7 @@ pub struct Status {
     #[serde(flatten)]
     pub view: View,
     /// What keeps the tables from saying what was decided.
-    pub pending: Option<String>,
+    pub pending: Option<Problem>,
     /// Packets by verdict, since the tables were made.
     pub verdicts: BTreeMap<String, u64>,
     /// Look-ups in the flow table by outcome, since the tables were made.

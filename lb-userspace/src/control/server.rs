@@ -6,7 +6,6 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{Context as _, bail};
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
     net::{UnixListener, UnixStream},
@@ -15,6 +14,11 @@ use tokio::{
 };
 
 use super::{MAX_REQUEST, Reply, Request};
+use crate::refusal::{
+    Refusal, Refused,
+    command::{bad_request, daemon_ends, late_request},
+    edge::{no_socket, socket_taken, unusable_socket},
+};
 
 /// A client that says nothing for this long is sent away.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -31,8 +35,8 @@ pub type Question = (Request, oneshot::Sender<Reply>);
 /// # Errors
 ///
 /// The path can not be made, or something else than a dead daemon's socket is there.
-pub fn serve(path: &Path, questions: mpsc::Sender<Question>) -> anyhow::Result<()> {
-    let listener = bind(path).with_context(|| format!("control socket {}", path.display()))?;
+pub fn serve(path: &Path, questions: mpsc::Sender<Question>) -> Result<(), Refusal> {
+    let listener = bind(path)?;
     tokio::spawn(async move {
         let places = Arc::new(Semaphore::new(CLIENTS));
         loop {
@@ -60,58 +64,60 @@ pub fn serve(path: &Path, questions: mpsc::Sender<Question>) -> anyhow::Result<(
     Ok(())
 }
 
-fn bind(path: &Path) -> anyhow::Result<UnixListener> {
+fn bind(path: &Path) -> Result<UnixListener, Refusal> {
+    let at = &path.display();
+    let failed = |error: io::Error| unusable_socket(at, error);
     if let Some(directory) = path.parent() {
-        fs::create_dir_all(directory)?;
+        fs::create_dir_all(directory).map_err(failed)?;
     }
     match fs::symlink_metadata(path) {
         Ok(there) if there.file_type().is_socket() => {
             if std::os::unix::net::UnixStream::connect(path).is_ok() {
-                bail!("another daemon listens there; give each edge its own edge.control");
+                return Err(socket_taken(at));
             }
-            fs::remove_file(path)?;
+            fs::remove_file(path).map_err(failed)?;
         }
-        Ok(_) => bail!("something that is no socket stands there; remove it or set edge.control"),
+        Ok(_) => return Err(no_socket(at)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => return Err(error.into()),
+        Err(error) => return Err(failed(error)),
     }
-    let listener = UnixListener::bind(path)?;
-    fs::set_permissions(path, fs::Permissions::from_mode(0o660))?;
+    let listener = UnixListener::bind(path).map_err(failed)?;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o660)).map_err(failed)?;
     Ok(listener)
 }
 
-async fn attend(stream: UnixStream, questions: &mpsc::Sender<Question>) -> anyhow::Result<()> {
+async fn attend(stream: UnixStream, questions: &mpsc::Sender<Question>) -> io::Result<()> {
     let (read, mut write) = stream.into_split();
     let reply = match timeout(PATIENCE, request(read)).await {
-        Ok(Ok(request)) => answer(request, questions).await?,
-        Ok(Err(error)) => Reply::Refused(format!("{error:#}")),
-        Err(_) => Reply::Refused("no request came in time".into()),
+        Ok(Ok(request)) => answer(request, questions).await,
+        Ok(Err(refusal)) => Err(refusal),
+        Err(_) => Err(late_request(PATIENCE.as_secs())),
     };
+    let reply = reply.unwrap_or_else(|refusal| Reply::Refused(Refused::from(refusal)));
     let mut line = serde_json::to_vec(&reply)?;
     line.push(b'\n');
-    timeout(PATIENCE, write.write_all(&line)).await??;
-    Ok(())
+    timeout(PATIENCE, write.write_all(&line)).await?
 }
 
-async fn request(read: impl tokio::io::AsyncRead + Unpin) -> anyhow::Result<Request> {
+async fn request(read: impl tokio::io::AsyncRead + Unpin) -> Result<Request, Refusal> {
     let mut line = Vec::new();
     let limit = MAX_REQUEST as u64;
     BufReader::new(read.take(limit))
         .read_until(b'\n', &mut line)
-        .await?;
+        .await
+        .map_err(bad_request)?;
     if line.last() != Some(&b'\n') {
-        bail!("a request is one line of JSON of at most {MAX_REQUEST} bytes");
+        let rule = format_args!("it is no line of JSON of at most {MAX_REQUEST} bytes");
+        return Err(bad_request(rule));
     }
-    serde_json::from_slice(&line).context("the request is not understood")
+    serde_json::from_slice(&line).map_err(bad_request)
 }
 
-async fn answer(request: Request, questions: &mpsc::Sender<Question>) -> anyhow::Result<Reply> {
+async fn answer(request: Request, questions: &mpsc::Sender<Question>) -> Result<Reply, Refusal> {
     let (reply, answered) = oneshot::channel();
-    questions
-        .send((request, reply))
-        .await
-        .context("the daemon is ending")?;
-    answered.await.context("the daemon is ending")
+    let question = questions.send((request, reply)).await;
+    question.map_err(|_ended| daemon_ends())?;
+    answered.await.map_err(|_ended| daemon_ends())
 }
 
 #[cfg(test)]
@@ -122,7 +128,7 @@ mod tests {
     use super::*;
 
     /// What the daemon makes of what a client sends.
-    fn read(bytes: &[u8]) -> anyhow::Result<Request> {
+    fn read(bytes: &[u8]) -> Result<Request, Refusal> {
         let runtime = runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(request(bytes))
     }
@@ -164,8 +170,22 @@ mod tests {
             &long,
             &deep,
         ] {
-            assert!(read(bytes.as_bytes()).is_err(), "{bytes:.40}");
+            let refusal = read(bytes.as_bytes()).unwrap_err();
+            assert_eq!(refusal.code, "bad-request", "{bytes:.40}");
         }
+    }
+
+    #[test]
+    fn a_daemon_that_ends_refuses_what_it_is_still_asked() {
+        let runtime = runtime::Builder::new_current_thread().build().unwrap();
+        let (questions, taken) = mpsc::channel(1);
+        drop(taken);
+        let answer = runtime.block_on(answer(Request::Status, &questions));
+        assert_eq!(answer.unwrap_err().code, "daemon-ends");
+        let (questions, mut taken) = mpsc::channel(1);
+        let ended = async { drop(taken.recv().await) };
+        let asked = async { tokio::join!(super::answer(Request::Status, &questions), ended).0 };
+        assert_eq!(runtime.block_on(asked).unwrap_err().code, "daemon-ends");
     }
 
     #[test]

@@ -5,7 +5,6 @@ use std::{
     path::PathBuf,
 };
 
-use anyhow::Context as _;
 use lb_common::tick;
 use tokio::sync::oneshot;
 
@@ -16,95 +15,95 @@ use crate::{
     dataplane::{DoesNotFit, Totals, diff, monotonic},
     engine::{AdminChange, Event},
     model::{changes, needs_restart},
+    refusal::{
+        Problem, Refusal, Refused,
+        command::fixed_setting,
+        notice::{other_file, undecided_group},
+    },
 };
+
+/// What a refused request has done.
+const UNCHANGED: &str = "nothing changed";
 
 impl Daemon {
     pub(super) fn answer(&mut self, (request, reply): (Request, oneshot::Sender<Reply>)) {
         let answer = match request {
-            Request::Admin(change) => self.admin(change).map(Reply::Done),
-            Request::Explain { service, client } => self
-                .engine
-                .explain(&service, client)
-                .map(|explanation| Reply::Explained(Box::new(explanation)))
-                .map_err(Into::into),
-            Request::Reload { path } => self.reload(path).map(Reply::Reloaded),
-            Request::Status => {
-                self.kernel
-                    .counters(&self.tables)
+            Request::Admin(change) => {
+                let done = self.admin(change).map(Reply::Done);
+                done.map_err(|refusal| Refused::from(refusal).noting(UNCHANGED))
+            }
+            Request::Explain { service, client } => {
+                let explained = self.engine.explain(&service, client);
+                explained
+                    .map(|explanation| Reply::Explained(Box::new(explanation)))
                     .map_err(Into::into)
-                    .map(|totals| {
-                        let named = self.kernel.named(tick(monotonic()));
-                        Reply::Status(Box::new(self.status(&totals, &named)))
-                    })
+            }
+            Request::Reload { path } => {
+                let reloaded = self.reload(path).map(Reply::Reloaded);
+                reloaded.map_err(|refused| refused.noting(UNCHANGED))
+            }
+            Request::Status => {
+                let totals = self.kernel.counters(&self.tables);
+                let status = totals.map(|totals| {
+                    let named = self.kernel.named(tick(monotonic()));
+                    Reply::Status(Box::new(self.status(&totals, &named)))
+                });
+                status.map_err(Into::into)
             }
         };
-        let answer = answer.unwrap_or_else(|error| Reply::Refused(format!("{error:#}")));
-        let _client_is_gone = reply.send(answer);
+        let _client_is_gone = reply.send(answer.unwrap_or_else(Reply::Refused));
     }
 
     /// Takes a configuration up whole or not at all.
-    pub(super) fn reload(&mut self, path: Option<PathBuf>) -> anyhow::Result<Reloaded> {
+    pub(super) fn reload(&mut self, path: Option<PathBuf>) -> Result<Reloaded, Refused> {
         let path = path.unwrap_or_else(|| self.config.clone());
-        let checked = config::load(&path).context("nothing changed")?;
+        let checked = config::load(&path)?;
         let old = self.engine.model();
         let fixed = needs_restart(old, &checked.model);
-        anyhow::ensure!(
-            fixed.is_empty(),
-            "nothing changed: edge.{} can not change while the daemon runs; stop it and start it \
-             with the new file",
-            fixed.join(", edge."),
-        );
+        if !fixed.is_empty() {
+            return Err(fixed_setting(fixed.join(", edge.")).into());
+        }
         let changes = changes(old, &checked.model);
-        let mut warnings: Vec<_> = (checked.warnings.iter())
-            .chain(&config::warnings_of_this_host(&checked.model))
-            .map(ToString::to_string)
-            .collect();
+        let mut warnings = checked.warnings;
+        warnings.extend(config::warnings_of_this_host(&checked.model));
         if path != self.config {
-            warnings.push(format!(
-                "the next start takes the file that it is given, so far {}",
-                self.config.display()
-            ));
+            warnings.push(other_file(self.config.display()).into());
         }
         warnings.extend(self.try_out(Event::Reload(Box::new(checked.model)))?);
         self.config = path;
         let groups = self.engine.view().groups.into_iter();
-        warnings.extend(groups.filter(|group| group.undecided).map(|group| {
-            format!("group {} waits for its first probe results; its services stay as they are until then", group.name)
-        }));
+        let undecided = groups.filter(|group| group.undecided);
+        warnings.extend(undecided.map(|group| undecided_group(group.name).into()));
         Ok(Reloaded { changes, warnings })
     }
 
     /// Takes an event up if what follows from it fits: it is tried on a copy of the engine first.
     /// Says what did not go as it should.
-    fn try_out(&mut self, event: Event) -> anyhow::Result<Vec<String>> {
+    fn try_out(&mut self, event: Event) -> Result<Vec<Problem>, Refusal> {
         let mut trial = self.engine.clone();
-        let effects = trial
-            .handle(event, self.started.elapsed())
-            .context("nothing changed")?;
+        let effects = trial.handle(event, self.started.elapsed())?;
         if let Some(image) = trial.image() {
             match diff(&self.tables, image) {
                 Ok(_) | Err(DoesNotFit::NotYet { .. }) => {}
-                Err(error) => return Err(error).context("nothing changed"),
+                Err(error) => return Err(error.into()),
             }
         }
         self.engine = trial;
         self.perform(effects);
         let mut warnings = Vec::new();
-        if let Err(error) = self.try_save() {
-            warnings.push(format!(
-                "in force, but not kept for the next start: {error:#}"
-            ));
+        if let Err(unsaved) = self.try_save() {
+            warnings.push(unsaved.after("in force").into());
         }
         if let Some((_, why)) = &self.pending {
-            warnings.push(format!("not in force yet: {why}"));
+            warnings.push(why.clone().after("not in force yet").into());
         }
         Ok(warnings)
     }
 
-    fn admin(&mut self, change: AdminChange) -> anyhow::Result<Vec<String>> {
+    fn admin(&mut self, change: AdminChange) -> Result<Vec<String>, Refusal> {
         let subject = change.subject.clone();
         let warnings = self.try_out(Event::Admin(change))?;
-        let warnings = warnings.iter().map(|warning| format!("warning: {warning}"));
+        let warnings = warnings.iter().map(Problem::warning);
         Ok(self
             .engine
             .standing(&subject)
@@ -149,7 +148,7 @@ impl Daemon {
                 flow_entries: edge.flow_entries,
             },
             view,
-            pending: self.pending.as_ref().map(|(_, why)| why.clone()),
+            pending: (self.pending.as_ref()).map(|(_, why)| why.clone().into()),
             verdicts: totals.packets_by_verdict(),
             flow_events: totals.packets_by_flow_event(),
         }

@@ -2,12 +2,15 @@
 
 use std::time::Duration;
 
-use anyhow::Context as _;
 use aya::Ebpf;
 use aya_log::EbpfLogger;
 use tokio::time::interval;
 
-use crate::{engine::Notice, model::Health};
+use crate::{
+    engine::Notice,
+    model::Health,
+    refusal::{Problem, Refusal, program::no_packet_log, reason},
+};
 
 /// Between two looks into the packet program's log.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -70,10 +73,14 @@ pub(super) fn tell(notice: &Notice) {
     }
 }
 
+/// Tells an operator what is not as it should be.
+pub(super) fn warn(warning: &Problem) {
+    tracing::warn!(code = %warning.code, "{warning}");
+}
+
 /// Hands the packet program's log to the daemon's, several times a second.
-pub(super) fn packets(object: &mut Ebpf) -> anyhow::Result<()> {
-    let mut logger =
-        EbpfLogger::init(object).context("the packet program's log can not be read")?;
+pub(super) fn packets(object: &mut Ebpf) -> Result<(), Refusal> {
+    let mut logger = EbpfLogger::init(object).map_err(|e| no_packet_log(reason(&e)))?;
     tokio::spawn(async move {
         let mut pause = interval(PAUSE);
         loop {

@@ -13,6 +13,7 @@ use crate::{
     metrics::{Applies, Endpoint, Ledger, ProbeResults, Snapshot},
     model::Name,
     probe::{Sample, StreamKey},
+    refusal::Refusal,
 };
 
 /// The whole flow table is read no more often than this.
@@ -54,7 +55,7 @@ impl Measures {
 
 impl Daemon {
     /// Everything for metrics and the status page.
-    pub(super) fn snapshot(&mut self) -> anyhow::Result<Snapshot> {
+    pub(super) fn snapshot(&mut self) -> Result<Snapshot, Refusal> {
         let totals = self.kernel.counters(&self.tables)?;
         let named = self.live_flows();
         let status = self.status(&totals, &named);

@@ -8,7 +8,7 @@ use std::{
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use tokio::{
-    signal::unix::{SignalKind, signal},
+    signal::unix::{Signal, SignalKind, signal},
     sync::mpsc,
 };
 
@@ -21,6 +21,7 @@ use crate::{
     model::{Edge, Model, Name},
     neighbour::Neighbours,
     probe::Scheduler,
+    refusal::{Refusal, host::no_resources},
     table::{group_id, ring_key},
 };
 
@@ -30,11 +31,11 @@ impl Daemon {
         clippy::disallowed_methods,
         reason = "the daemon is where the clock is read"
     )]
-    pub(super) async fn start(path: &Path, model: Model) -> anyhow::Result<(Self, Inputs)> {
+    pub(super) async fn start(path: &Path, model: Model) -> Result<(Self, Inputs), Refusal> {
         allow_files();
-        let terminate = signal(SignalKind::terminate())?;
-        let interrupt = signal(SignalKind::interrupt())?;
-        let hangup = signal(SignalKind::hangup())?;
+        let terminate = hear(SignalKind::terminate())?;
+        let interrupt = hear(SignalKind::interrupt())?;
+        let hangup = hear(SignalKind::hangup())?;
         let edge = &model.edge;
         check_host()?;
         let lock = Lock::take(edge)?;
@@ -93,9 +94,13 @@ impl Daemon {
     }
 }
 
-fn report(edge: &Edge, attached: &mut Started) -> anyhow::Result<()> {
-    if let Some(warning) = &attached.warning {
-        tracing::warn!("{warning}");
+fn hear(kind: SignalKind) -> Result<Signal, Refusal> {
+    signal(kind).map_err(|error| no_resources("signals", error))
+}
+
+fn report(edge: &Edge, attached: &mut Started) -> Result<(), Refusal> {
+    if let Some(warning) = attached.warning.take() {
+        log::warn(&warning.into());
     }
     if edge.packet_log {
         log::packets(&mut attached.object)?;

@@ -5,11 +5,16 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::engine::{AdminState, Found, Saved};
+use crate::{
+    engine::{AdminState, Found, Saved},
+    refusal::{
+        Refusal,
+        edge::{unsaved_state, unusable_state},
+    },
+};
 
 /// What probes found longer ago than this says nothing of now.
 const STALE: Duration = Duration::from_secs(300);
@@ -31,9 +36,13 @@ struct Content {
 impl StateFile {
     /// The file and what it holds. One whose overrides can not be read is set aside, not lost, and
     /// the daemon starts without them. What probes found is dropped when it is old.
-    pub(super) fn open(directory: &Path) -> anyhow::Result<(Self, Saved)> {
-        fs::create_dir_all(directory)
-            .with_context(|| format!("edge.state_dir {}", directory.display()))?;
+    ///
+    /// # Errors
+    ///
+    /// Directory or file can not be used.
+    pub(super) fn open(directory: &Path) -> Result<(Self, Saved), Refusal> {
+        let failed = |path: &Path, error| unusable_state(path.display(), error);
+        fs::create_dir_all(directory).map_err(|e| failed(directory, e))?;
         let path = directory.join("state.json");
         let saved = match fs::read(&path) {
             Ok(bytes) => read(&bytes, unix_time().as_secs()).or_else(|error| {
@@ -43,16 +52,21 @@ impl StateFile {
                     path.display(),
                     aside.display(),
                 );
-                fs::rename(&path, &aside).map(|()| Saved::default())
+                let moved = fs::rename(&path, &aside).map(|()| Saved::default());
+                moved.map_err(|e| failed(&aside, e))
             })?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => Saved::default(),
-            Err(error) => return Err(error).context(path.display().to_string()),
+            Err(error) => return Err(failed(&path, error)),
         };
         Ok((Self(path), saved))
     }
 
     /// Replaces what the file holds; a crash leaves the old or the new, never a part.
-    pub(super) fn write(&self, saved: &Saved) -> anyhow::Result<()> {
+    ///
+    /// # Errors
+    ///
+    /// It can not be written; it holds what it held then.
+    pub(super) fn write(&self, saved: &Saved) -> Result<(), Refusal> {
         let write = || -> io::Result<()> {
             let content = Content {
                 saved_at: unix_time().as_secs(),
@@ -65,7 +79,7 @@ impl StateFile {
             file.sync_data()?;
             fs::rename(&fresh, &self.0)
         };
-        write().with_context(|| self.0.display().to_string())
+        write().map_err(|error| unsaved_state(self.0.display(), error))
     }
 }
 

@@ -1,4 +1,4 @@
-use std::{error::Error, fs, io, path::PathBuf};
+use std::{error::Error, fs, io};
 
 use aya::{
     Ebpf,
@@ -15,74 +15,18 @@ use super::{
     object::PROGRAM,
     pins::Pins,
 };
+use crate::refusal::{
+    Refusal,
+    pins::{unknown_link, unusable_pins},
+    program::{
+        broken_object, no_generic_xdp, no_native_xdp, other_interface, other_program,
+        rejected_program, unattached_program,
+    },
+    reason,
+};
 
-/// Why the program is not attached.
-#[derive(Debug, thiserror::Error)]
-pub enum AttachError {
-    /// It is attached in the other mode, which a running program can not change.
-    #[error(
-        "the running program is attached to {interface} in {mode} mode: `waggle detach` and start \
-         again to change it, or set `edge.xdp_mode = \"{mode}\"`"
-    )]
-    OtherMode {
-        /// The interface.
-        interface: String,
-        /// The mode in use.
-        mode: Mode,
-    },
-    /// The pinned link belongs to another interface than the configured one.
-    #[error(
-        "the running program is attached to {there}, not to {wanted}: `waggle detach` and start again, \
-         or set `edge.interfaces` back"
-    )]
-    OtherInterface {
-        /// Where it is attached.
-        there: String,
-        /// Where it should be.
-        wanted: String,
-    },
-    /// Someone else's program is there.
-    #[error(
-        "another XDP program{} is attached to {interface}: remove it (`ip link set dev {interface} xdp off`, \
-         or end its owner)", id.map(|id| format!(" (id {id})")).unwrap_or_default()
-    )]
-    OtherProgram {
-        /// The interface.
-        interface: String,
-        /// The program's id.
-        id: Option<u32>,
-    },
-    /// The driver, or its present settings, do not take it.
-    #[error("{interface} takes no {mode} XDP program: {reason}{}", match mode {
-        Mode::Native => "; set `edge.xdp_mode = \"generic\"`, or \"auto\"",
-        Mode::Generic => "",
-    })]
-    Refused {
-        /// The interface.
-        interface: String,
-        /// The mode that was tried.
-        mode: Mode,
-        /// What the kernel said.
-        reason: String,
-    },
-    /// The program does not load, or its pin can not be written.
-    #[error("the packet program: {0}")]
-    Program(#[source] Box<dyn Error + Send + Sync>),
-    /// What is pinned in the link's place can not be judged, so it is left alone.
-    #[error(
-        "can not tell what {path} holds ({reason}): if it is the link of a waggle, `waggle detach` and \
-         start again; if not, set another `edge.pin_dir`"
-    )]
-    UnknownLink {
-        /// The pin.
-        path: PathBuf,
-        /// Why not.
-        reason: String,
-    },
-}
-
-fn program_error(error: impl Into<Box<dyn Error + Send + Sync>>) -> AttachError {
-    AttachError::Program(error.into())
+fn failed(error: impl Error) -> Refusal {
+    unattached_program(reason(&error))
 }
 
 /// The packet program on its interface.
@@ -125,34 +69,28 @@ pub(super) fn running(
     pins: &Pins,
     interface: &str,
     index: u32,
-) -> Result<Option<Running>, AttachError> {
+) -> Result<Option<Running>, Refusal> {
     if !pins.link().exists() {
         return Ok(None);
     }
-    let unknown = |reason: String| AttachError::UnknownLink {
-        path: pins.link(),
-        reason,
-    };
-    let pinned = PinnedLink::from_pin(pins.link()).map_err(|e| unknown(e.to_string()))?;
-    let link = FdLink::from(pinned);
-    let id = link.info().map_err(|e| unknown(e.to_string()))?.id();
-    let open = interface::open_links().map_err(|e| unknown(e.to_string()))?;
+    let path = pins.link();
+    let unknown = |error: &dyn Error| unknown_link(path.display(), reason(error));
+    let link = FdLink::from(PinnedLink::from_pin(&path).map_err(|e| unknown(&e))?);
+    let id = link.info().map_err(|e| unknown(&e))?.id();
+    let open = interface::open_links().map_err(|e| unknown(&e))?;
     let open: Option<OpenLink> = open.into_iter().find(|open| open.id == id);
-    let open =
-        open.ok_or_else(|| unknown("it is not among this process's XDP links".to_owned()))?;
+    let open = open
+        .ok_or_else(|| unknown_link(path.display(), "it is not among this process's XDP links"))?;
     if open.interface == 0 {
-        fs::remove_file(pins.link()).map_err(program_error)?;
+        fs::remove_file(&path).map_err(|e| unusable_pins(path.display(), e))?;
         return Ok(None);
     }
-    let attached = interface::attached(index).map_err(program_error)?;
+    let attached = interface::attached(index).map_err(failed)?;
     match attached {
         Some(Attached { mode, program }) if program == open.program => {
             Ok(Some(Running { link, mode }))
         }
-        _ => Err(AttachError::OtherInterface {
-            there: interface::name(open.interface),
-            wanted: interface.to_owned(),
-        }),
+        _ => Err(other_interface(interface::name(open.interface), interface)),
     }
 }
 
@@ -162,15 +100,15 @@ pub(super) fn replace(
     running: Running,
     interface: &str,
     pins: &Pins,
-) -> Result<Attachment, AttachError> {
+) -> Result<Attachment, Refusal> {
     let program = program(ebpf)?;
     load(program)?;
-    let link = XdpLink::try_from(running.link).map_err(program_error)?;
+    let link = XdpLink::try_from(running.link).map_err(failed)?;
     // All that may well fail comes before the new program takes over.
     pin_next(program, pins)?;
-    let id = program.attach_to_link(link).map_err(program_error)?;
+    let id = program.attach_to_link(link).map_err(failed)?;
     // From here on the pin alone holds the link, so that to remove the pin is to detach.
-    drop(program.take_link(id).map_err(program_error)?);
+    drop(program.take_link(id).map_err(failed)?);
     settle(program, interface, pins)
 }
 
@@ -181,7 +119,7 @@ pub(super) fn attach(
     index: u32,
     mode: Mode,
     pins: &Pins,
-) -> Result<Attachment, AttachError> {
+) -> Result<Attachment, Refusal> {
     let program = program(ebpf)?;
     load(program)?;
     let flags = match mode {
@@ -191,24 +129,25 @@ pub(super) fn attach(
     let id = program
         .attach_to_if_index(index, flags)
         .map_err(|error| refused(error, interface, index, mode))?;
-    let link = program.take_link(id).map_err(program_error)?;
-    let link = FdLink::try_from(link).map_err(program_error)?;
+    let link = program.take_link(id).map_err(failed)?;
+    let link = FdLink::try_from(link).map_err(failed)?;
     pin_next(program, pins)?;
-    link.pin(pins.link()).map_err(program_error)?;
+    link.pin(pins.link())
+        .map_err(|error| unusable_pins(pins.link().display(), reason(&error)))?;
     settle(program, interface, pins)
 }
 
-fn program(ebpf: &mut Ebpf) -> Result<&mut Xdp, AttachError> {
+fn program(ebpf: &mut Ebpf) -> Result<&mut Xdp, Refusal> {
     ebpf.program_mut(PROGRAM)
-        .ok_or_else(|| program_error(format!("the object has no program `{PROGRAM}`")))?
+        .ok_or_else(|| broken_object(format_args!("it has no program `{PROGRAM}`")))?
         .try_into()
-        .map_err(program_error)
+        .map_err(|error: ProgramError| broken_object(reason(&error)))
 }
 
 /// The verifier gives up when a signal comes; libbpf tries as often.
 const ATTEMPTS: usize = 5;
 
-fn load(program: &mut Xdp) -> Result<(), AttachError> {
+fn load(program: &mut Xdp) -> Result<(), Refusal> {
     for _ in 1..ATTEMPTS {
         match program.load() {
             Err(ProgramError::LoadError { io_error, .. })
@@ -220,69 +159,65 @@ fn load(program: &mut Xdp) -> Result<(), AttachError> {
 }
 
 /// The whole log of the verifier has a line for every instruction; its reason stands at the end.
-fn rejected(error: ProgramError) -> AttachError {
+fn rejected(error: ProgramError) -> Refusal {
     let ProgramError::LoadError {
         io_error,
         verifier_log,
     } = error
     else {
-        return program_error(error);
+        return failed(error);
     };
     let log = verifier_log.to_string();
     let mut end: Vec<_> = log.trim().lines().rev().take(4).collect();
     end.reverse();
-    program_error(format!(
-        "the kernel rejects it: {io_error}; {}",
-        end.join("; ")
-    ))
+    rejected_program(format_args!("{io_error}; {}", end.join("; ")))
 }
 
 /// Pins a program beside the one whose place it will take.
-fn pin_next(program: &mut Xdp, pins: &Pins) -> Result<(), AttachError> {
+fn pin_next(program: &mut Xdp, pins: &Pins) -> Result<(), Refusal> {
     let next = pins.next_program();
     match fs::remove_file(&next) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(program_error(error)),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(unusable_pins(next.display(), error));
+        }
         _ => {}
     }
-    program.pin(next).map_err(program_error)
+    let pinned = program.pin(&next);
+    pinned.map_err(|error| unusable_pins(next.display(), reason(&error)))
 }
 
 /// Says that the program pinned last is the one that runs.
-fn settle(program: &Xdp, interface: &str, pins: &Pins) -> Result<Attachment, AttachError> {
-    fs::rename(pins.next_program(), pins.program()).map_err(program_error)?;
+fn settle(program: &Xdp, interface: &str, pins: &Pins) -> Result<Attachment, Refusal> {
+    fs::rename(pins.next_program(), pins.program())
+        .map_err(|error| unusable_pins(pins.program().display(), error))?;
     Ok(Attachment {
         interface: interface.to_owned(),
-        program: program.info().map_err(program_error)?.id(),
+        program: program.info().map_err(failed)?.id(),
     })
 }
 
-fn refused(error: ProgramError, interface: &str, index: u32, mode: Mode) -> AttachError {
+fn refused(error: ProgramError, interface: &str, index: u32, mode: Mode) -> Refusal {
     let errno = match &error {
         ProgramError::SyscallError(call) => call.io_error.raw_os_error(),
         ProgramError::XdpError(XdpError::NetlinkError(error)) => error.raw_os_error(),
         _ => None,
     };
-    let interface = interface.to_owned();
-    match errno.map(Errno::from_raw) {
+    let reason = match errno.map(Errno::from_raw) {
         Some(Errno::EBUSY | Errno::EEXIST) => {
             let there = interface::attached(index).ok().flatten();
-            let id = there.map(|attached| attached.program);
-            AttachError::OtherProgram { interface, id }
+            let id = there.map(|attached| format!(" (id {})", attached.program));
+            return other_program(interface, id.unwrap_or_default());
         }
-        Some(Errno::EOPNOTSUPP) => AttachError::Refused {
-            interface,
-            mode,
-            reason: "its driver has none".to_owned(),
-        },
-        Some(errno) => AttachError::Refused {
-            interface,
-            mode,
-            reason: format!(
-                "{} ({errno:?}: often an MTU or a number of queues too large for it)",
-                errno.desc()
-            ),
-        },
-        None => program_error(error),
+        Some(Errno::EOPNOTSUPP) => "its driver has none".to_owned(),
+        Some(errno) => format!(
+            "{} ({errno:?}: often an MTU or a number of queues too large for it)",
+            errno.desc()
+        ),
+        None => return failed(error),
+    };
+    match mode {
+        Mode::Generic => no_generic_xdp(interface, reason),
+        Mode::Native => no_native_xdp(interface, reason),
     }
 }
 
@@ -300,6 +235,7 @@ mod tests {
             io_error: io::Error::from_raw_os_error(Errno::EACCES as i32),
             verifier_log: VerifierLog::new(log.to_owned()),
         });
+        assert_eq!(error.code, "rejected-program");
         let line = error.to_string();
         assert!(!line.contains('\n') && !line.contains("ctx()"), "{line}");
         assert!(line.contains("Permission denied"), "{line}");

@@ -13,11 +13,16 @@ use aya::maps::{
 use lb_common::{Address, LongNetwork, Place};
 
 use super::{
-    kernel::{KernelError, failed, mapped, present},
+    kernel::{failed, mapped, present},
     mapped::Mapped,
     pins::Pins,
 };
-use crate::{class, model::Prefix, table::ClassTable};
+use crate::{
+    class,
+    model::Prefix,
+    refusal::{Refusal, pins::unusable_map},
+    table::ClassTable,
+};
 
 /// The maps that say of which class a client is: two buffers for each family.
 pub(super) struct Clients {
@@ -36,13 +41,10 @@ const WORDS: u32 = (1 << 24) / IN_WORD;
 const TRIES: [&str; 2] = ["CLIENTS_V6_0", "CLIENTS_V6_1"];
 
 impl Clients {
-    pub(super) fn open(pins: &Pins) -> Result<Self, KernelError> {
+    pub(super) fn open(pins: &Pins) -> Result<Self, Refusal> {
         let networks = "CLIENTS_V4";
         let data = pins.map(networks).map_err(|e| failed(networks, e))?;
-        let networks = Mapped::flat(&data).map_err(|source| KernelError::Memory {
-            map: networks,
-            source,
-        })?;
+        let networks = Mapped::flat(&data).map_err(|e| unusable_map(networks, e))?;
         let trie = |name| {
             let open = || LpmTrie::try_from(Map::from_map_data(pins.map(name)?)?);
             open().map_err(|e| failed(name, e))
@@ -60,7 +62,7 @@ impl Clients {
     }
 
     /// What a buffer says.
-    pub(super) fn read(&self, buffer: u32) -> Result<ClassTable, KernelError> {
+    pub(super) fn read(&self, buffer: u32) -> Result<ClassTable, Refusal> {
         let mut v4 = vec![(0, 0)];
         let mut before = None;
         for (word, value) in (0..).zip(self.words(buffer, 0..WORDS)) {
@@ -110,7 +112,7 @@ impl Clients {
     }
 
     /// Makes a buffer say what `table` says; no packet looks at it. What it says already is left.
-    pub(super) fn write(&mut self, buffer: u32, table: &ClassTable) -> Result<(), KernelError> {
+    pub(super) fn write(&mut self, buffer: u32, table: &ClassTable) -> Result<(), Refusal> {
         let first = buffer * self.long_networks();
         for (element, numbers) in (first..).zip(table.mixed_blocks().into_values()) {
             self.long.store(element, &LongNetwork(numbers));

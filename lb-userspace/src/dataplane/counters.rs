@@ -9,11 +9,8 @@ use aya::{
 };
 use lb_common::{Counter, FLOW_EVENTS, FlowEvent, ServiceCounter, ServiceKey, VERDICTS, Verdict};
 
-use super::{
-    kernel::{KernelError, failed},
-    pins::Pins,
-    tables::Tables,
-};
+use super::{kernel::failed, pins::Pins, tables::Tables};
+use crate::refusal::Refusal;
 
 /// What the packet program has counted, summed over CPUs.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -55,7 +52,7 @@ pub(super) struct Counters {
 }
 
 impl Counters {
-    pub(super) fn open(pins: &Pins) -> Result<Self, KernelError> {
+    pub(super) fn open(pins: &Pins) -> Result<Self, Refusal> {
         Ok(Self {
             verdicts: open(pins, "VERDICTS")?,
             flow_events: open(pins, "FLOW_EVENTS")?,
@@ -65,7 +62,7 @@ impl Counters {
     }
 
     /// The sums for the services and targets in `tables`, and in all.
-    pub(super) fn totals(&self, tables: &Tables) -> Result<Totals, KernelError> {
+    pub(super) fn totals(&self, tables: &Tables) -> Result<Totals, Refusal> {
         let all = |map, counters, count: usize| {
             let sums = (0..count as u32).map(|id| sum(counters, id));
             let sums: Result<Vec<Counter>, _> = sums.collect();
@@ -86,7 +83,7 @@ impl Counters {
             Ok((id, counted.map_err(|e| failed("TARGET_COUNTERS", e))?))
         });
         Ok(Totals {
-            targets: targets.collect::<Result<_, KernelError>>()?,
+            targets: targets.collect::<Result<_, Refusal>>()?,
             verdicts: VERDICTS.iter().copied().zip(verdicts).collect(),
             flow_events: FLOW_EVENTS.iter().copied().zip(events).collect(),
             services,
@@ -95,7 +92,7 @@ impl Counters {
 
     /// Forgets what was counted for a service, whose id may go to another one, but keeps in mind
     /// what belongs to sums over all: the program does not write the element of hits.
-    pub(super) fn end_service(&mut self, id: u32) -> Result<(), KernelError> {
+    pub(super) fn end_service(&mut self, id: u32) -> Result<(), Refusal> {
         let mut hits = sum(&self.services, id)
             .map_err(|e| failed("SERVICE_COUNTERS", e))?
             .hits;
@@ -109,7 +106,7 @@ impl Counters {
     }
 
     /// Forgets what was counted for a target, whose id may go to another one.
-    pub(super) fn end_target(&mut self, id: u16) -> Result<(), KernelError> {
+    pub(super) fn end_target(&mut self, id: u16) -> Result<(), Refusal> {
         let ended = put(&mut self.targets, id.into(), Counter::default());
         ended.map_err(|e| failed("TARGET_COUNTERS", e))
     }
@@ -144,7 +141,7 @@ fn put<T: Pod + Default>(
     counters.set(id, PerCpuValues::try_from(values)?, 0)
 }
 
-fn open<T: Pod>(pins: &Pins, map: &'static str) -> Result<PerCpuArray<MapData, T>, KernelError> {
+fn open<T: Pod>(pins: &Pins, map: &'static str) -> Result<PerCpuArray<MapData, T>, Refusal> {
     let open = || PerCpuArray::try_from(Map::from_map_data(pins.map(map)?)?);
     open().map_err(|e| failed(map, e))
 }

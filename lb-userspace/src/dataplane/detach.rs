@@ -2,18 +2,21 @@ use std::{
     fmt,
     fs::{self, DirEntry},
     io,
-    path::{Path, PathBuf},
+    path::Path,
     thread,
     time::Duration,
 };
 
 use aya::programs::links::{FdLink, PinnedLink};
-use aya_obj::ParseError;
 
 use super::{
     interface::{self, OpenLink},
     object,
-    pins::{Pins, PinsError},
+    pins::Pins,
+};
+use crate::refusal::{
+    Refusal,
+    pins::{foreign_pins, kept_pin, still_attached},
 };
 
 /// What was removed of an edge.
@@ -41,43 +44,13 @@ impl fmt::Display for Detached {
     }
 }
 
-/// Why an edge was not detached.
-#[derive(Debug, thiserror::Error)]
-pub enum DetachError {
-    /// Someone else keeps things in the directory, or another version of this program did.
-    #[error(
-        "the pins are removed, but not {dir}, which holds what this waggle has not made: {}; remove that \
-         by hand if nothing needs it", names.join(", ")
-    )]
-    Foreign {
-        /// The directory.
-        dir: PathBuf,
-        /// What stands in it.
-        names: Vec<String>,
-    },
-    /// A pin can not be removed.
-    #[error("{path}: {source}")]
-    Io {
-        /// The pin.
-        path: PathBuf,
-        /// The reason.
-        source: io::Error,
-    },
-    /// The object in this binary is broken.
-    #[error("the packet program can not be read: {0}")]
-    Object(#[from] ParseError),
-    /// The directory is none for pins.
-    #[error(transparent)]
-    Pins(#[from] PinsError),
-    /// Some other process keeps the link open.
-    #[error(
-        "the pins are removed, but the program is still on {0}: another process keeps its link open"
-    )]
-    StillAttached(String),
-}
-
 /// Detaches the program that is pinned in `pin_dir` and removes all its pins; no daemon is needed.
-pub fn detach(pin_dir: &Path) -> Result<Detached, DetachError> {
+///
+/// # Errors
+///
+/// The directory is none for pins, something in it can not be removed or is not Waggle's, or another
+/// process keeps the program on its interface.
+pub fn detach(pin_dir: &Path) -> Result<Detached, Refusal> {
     let pins = Pins::new(pin_dir);
     let mut detached = Detached::default();
     if !pin_dir.exists() {
@@ -97,9 +70,7 @@ pub fn detach(pin_dir: &Path) -> Result<Detached, DetachError> {
         remove_dir(dir)?;
     }
     match link {
-        Some(link) if !has_ended(link) => {
-            Err(DetachError::StillAttached(interface::name(link.interface)))
-        }
+        Some(link) if !has_ended(link) => Err(still_attached(interface::name(link.interface))),
         _ => Ok(detached),
     }
 }
@@ -126,31 +97,25 @@ fn has_ended(link: OpenLink) -> bool {
     false
 }
 
-fn remove(path: &Path) -> Result<bool, DetachError> {
+fn remove(path: &Path) -> Result<bool, Refusal> {
     match fs::remove_file(path) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(source) => Err(failed(path, source)),
+        Err(error) => Err(kept_pin(path.display(), error)),
     }
 }
 
 /// Removes a directory that is empty.
-fn remove_dir(dir: &Path) -> Result<(), DetachError> {
+fn remove_dir(dir: &Path) -> Result<(), Refusal> {
+    let failed = |error| kept_pin(dir.display(), error);
     match fs::remove_dir(dir) {
         Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
-            let names = fs::read_dir(dir).map_err(|e| failed(dir, e))?;
+            let entries = fs::read_dir(dir).map_err(failed)?;
             let name = |entry: DirEntry| entry.file_name().to_string_lossy().into_owned();
-            Err(DetachError::Foreign {
-                dir: dir.into(),
-                names: names.filter_map(Result::ok).map(name).collect(),
-            })
+            let names: Vec<_> = entries.filter_map(Result::ok).map(name).collect();
+            Err(foreign_pins(dir.display(), names.join(", ")))
         }
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(dir, error)),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(error)),
         _ => Ok(()),
     }
-}
-
-fn failed(path: &Path, source: io::Error) -> DetachError {
-    let path = path.into();
-    DetachError::Io { path, source }
 }

@@ -15,6 +15,7 @@ pub use self::{rows::row_length, targets::collect};
 use super::{Change, Tables};
 use crate::{
     model::Name,
+    refusal::{Refusal, room},
     table::{Image, ServiceSpec, group_id},
 };
 
@@ -98,10 +99,9 @@ pub fn diff(tables: &Tables, image: &Image) -> Result<Plan, DoesNotFit> {
 }
 
 /// Why an image can not be put into the maps.
-#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub enum DoesNotFit {
     /// It fits later without any change of settings.
-    #[error("no room in map {map} yet: {needed} needed, {size} there; try again {when}")]
     NotYet {
         /// Which map.
         map: &'static str,
@@ -113,10 +113,6 @@ pub enum DoesNotFit {
         when: &'static str,
     },
     /// The ring pool is too small.
-    #[error(
-        "map SLOTS is too small: {needed} slots needed, as new rings stand beside the old ones for a \
-         moment, {size} there: raise `edge.ring_slots` to at least {needed}"
-    )]
     RingSlots {
         /// Slots needed.
         needed: usize,
@@ -124,10 +120,6 @@ pub enum DoesNotFit {
         size: usize,
     },
     /// Too many classes.
-    #[error(
-        "there are too many client classes: {needed}, as new ones stand beside the old ones for a \
-         moment, and at most {size} can: change fewer rules at a time, or use fewer"
-    )]
     Classes {
         /// Numbers needed.
         needed: usize,
@@ -135,10 +127,6 @@ pub enum DoesNotFit {
         size: usize,
     },
     /// Too many long IPv4 prefixes.
-    #[error(
-        "map CLIENTS_V4_LONG is too small: {needed} networks of 256 IPv4 addresses are cut by rules, \
-         {size} there: this size is fixed, so use fewer IPv4 prefixes that are longer than /24"
-    )]
     LongNetworks {
         /// Networks needed.
         needed: usize,
@@ -146,12 +134,6 @@ pub enum DoesNotFit {
         size: usize,
     },
     /// Too many groups or classes.
-    #[error(
-        "map RINGS is too small: {needed} elements needed, one per group that a service uses and one \
-         per client class for each service with rules, as new ones stand beside the old ones for a \
-         moment, {size} there: this size is fixed, so change less at a time, use fewer rules, or \
-         spread the services over several edges"
-    )]
     Rows {
         /// Elements needed.
         needed: usize,
@@ -159,11 +141,6 @@ pub enum DoesNotFit {
         size: usize,
     },
     /// Too many groups for services.
-    #[error(
-        "map SERVICE_GROUPS is too small: {needed} pairs of a service and a further group that serves \
-         it, {size} there: this size is fixed, so name fewer groups in rules, or spread the services \
-         over several edges"
-    )]
     ServiceGroups {
         /// Pairs needed.
         needed: usize,
@@ -171,10 +148,6 @@ pub enum DoesNotFit {
         size: usize,
     },
     /// Too many services.
-    #[error(
-        "map SERVICES is too small: {needed} services, {size} there: this size is fixed, so spread \
-         the services over several edges"
-    )]
     Services {
         /// Services to be published.
         needed: usize,
@@ -182,10 +155,6 @@ pub enum DoesNotFit {
         size: usize,
     },
     /// Too many members.
-    #[error(
-        "map TARGETS is too small: {needed} members of groups, {size} there: this size is fixed, so \
-         spread the groups over several edges"
-    )]
     Targets {
         /// Members of all groups.
         needed: usize,
@@ -193,16 +162,33 @@ pub enum DoesNotFit {
         size: usize,
     },
     /// Too many IPv6 prefixes.
-    #[error(
-        "maps CLIENTS_V6_0 and CLIENTS_V6_1 are too small: {needed} IPv6 prefixes needed, {size} \
-         there: this size is fixed, so use fewer IPv6 prefixes in rules"
-    )]
     V6Prefixes {
         /// Prefixes needed.
         needed: usize,
         /// Elements there.
         size: usize,
     },
+}
+
+impl From<DoesNotFit> for Refusal {
+    fn from(why: DoesNotFit) -> Self {
+        match why {
+            DoesNotFit::NotYet {
+                map,
+                needed,
+                size,
+                when,
+            } => room::no_room_yet(map, needed, size, when),
+            DoesNotFit::RingSlots { needed, size } => room::full_ring_pool(needed, size),
+            DoesNotFit::Classes { needed, size } => room::full_classes(needed, size),
+            DoesNotFit::LongNetworks { needed, size } => room::full_long_prefixes(needed, size),
+            DoesNotFit::Rows { needed, size } => room::full_rows(needed, size),
+            DoesNotFit::ServiceGroups { needed, size } => room::full_service_groups(needed, size),
+            DoesNotFit::Services { needed, size } => room::full_services(needed, size),
+            DoesNotFit::Targets { needed, size } => room::full_targets(needed, size),
+            DoesNotFit::V6Prefixes { needed, size } => room::full_v6_prefixes(needed, size),
+        }
+    }
 }
 
 /// What of the tables and the image is to be looked at.

@@ -1,41 +1,29 @@
-use std::{fs, io};
+use std::fs;
 
-/// Why this process can not run a packet program here. Each message is one line that says how to mend
-/// it.
-#[derive(Debug, thiserror::Error)]
-pub enum HostError {
-    /// The process may not load programs.
-    #[error(
-        "loading an XDP program takes {0}: run as root, or give the process these capabilities"
-    )]
-    Capabilities(String),
-    /// The kernel lacks what the program calls.
-    #[error("Linux 5.11 or newer is needed, this is {0}")]
-    Kernel(String),
-    /// The kernel does not tell.
-    #[error("{path}: {source}: is /proc mounted?")]
-    Proc {
-        /// The file.
-        path: &'static str,
-        /// The reason.
-        source: io::Error,
-    },
-}
+use crate::refusal::{Refusal, host};
 
 /// Checks that this kernel can run the packet program, and that this process may load it.
-pub fn check_host() -> Result<(), HostError> {
+///
+/// # Errors
+///
+/// The kernel is too old, the process lacks capabilities, or /proc does not tell.
+pub fn check_host() -> Result<(), Refusal> {
     let release = read("/proc/sys/kernel/osrelease")?;
     if is_too_old(&release) {
-        return Err(HostError::Kernel(release.trim().to_owned()));
+        let [major, minor] = OLDEST;
+        return Err(host::old_kernel(
+            format_args!("{major}.{minor}"),
+            release.trim(),
+        ));
     }
     match missing(&read("/proc/self/status")?) {
         missing if missing.is_empty() => Ok(()),
-        missing => Err(HostError::Capabilities(missing.join(", "))),
+        missing => Err(host::missing_capabilities(missing.join(", "))),
     }
 }
 
-fn read(path: &'static str) -> Result<String, HostError> {
-    fs::read_to_string(path).map_err(|source| HostError::Proc { path, source })
+fn read(path: &str) -> Result<String, Refusal> {
+    fs::read_to_string(path).map_err(|error| host::no_proc(path, error))
 }
 
 /// The version that has `bpf_ktime_get_coarse_ns`, the newest thing that the program calls.

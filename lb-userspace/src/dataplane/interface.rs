@@ -1,6 +1,6 @@
 use std::{fmt, fs, io};
 
-use nix::net::if_::{if_indextoname, if_nametoindex};
+use nix::net::if_::{if_indextoname, if_nameindex, if_nametoindex};
 use rtnetlink::{
     packet_core::{NLM_F_REQUEST, NetlinkMessage, NetlinkPayload},
     packet_route::{
@@ -46,6 +46,17 @@ pub(super) fn name(index: u32) -> String {
         |_| format!("interface {index}"),
         |name| name.to_string_lossy().into_owned(),
     )
+}
+
+/// The names of all interfaces.
+pub(super) fn names() -> Vec<String> {
+    let all = if_nameindex().into_iter().flat_map(|all| {
+        let names = all
+            .iter()
+            .map(|it| it.name().to_string_lossy().into_owned());
+        names.collect::<Vec<_>>()
+    });
+    all.collect()
 }
 
 /// The XDP program on an interface, if there is one.

@@ -1,6 +1,5 @@
 use std::{
     collections::BTreeMap,
-    io,
     path::Path,
     sync::{Arc, atomic::Ordering},
 };
@@ -21,6 +20,7 @@ use super::{
     mapped::Mapped,
     pins::Pins,
 };
+use crate::refusal::{Refusal, pins::unusable_map, program::no_random, reason};
 
 /// The pinned maps of an edge, which the packet program reads.
 pub struct Kernel {
@@ -38,37 +38,13 @@ pub struct Kernel {
     counters: Counters,
 }
 
-/// Why the maps can not be used.
-#[derive(Debug, thiserror::Error)]
-pub enum KernelError {
-    /// A map can not be mapped into memory.
-    #[error("map {map}: {source}")]
-    Memory {
-        /// The map.
-        map: &'static str,
-        /// The reason.
-        source: io::Error,
-    },
-    /// A map can not be opened, read or written.
-    #[error("map {map}: {source}")]
-    Map {
-        /// The map.
-        map: &'static str,
-        /// The reason.
-        source: MapError,
-    },
-    /// No random numbers for the flow table's hash.
-    #[error("no random numbers: {0}")]
-    Random(#[from] getrandom::Error),
-}
-
 impl Kernel {
     /// Opens the maps that a running or ended daemon has pinned in `pin_dir`.
     ///
     /// # Errors
     ///
     /// If one of them is not there, is not of the right kind, or this process may not open it.
-    pub fn open(pin_dir: &Path) -> Result<Self, KernelError> {
+    pub fn open(pin_dir: &Path) -> Result<Self, Refusal> {
         let pins = Pins::new(pin_dir);
         Ok(Self {
             control: mapped(&pins, "CONTROL")?,
@@ -99,7 +75,7 @@ impl Kernel {
     }
 
     /// Everything that the maps hold: how a daemon takes over what the last one left.
-    pub fn read_tables(&self) -> Result<Tables, KernelError> {
+    pub fn read_tables(&self) -> Result<Tables, Refusal> {
         let mut tables = Tables::new(self.capacity());
         for pair in self.service_ids.iter() {
             let (key, id) = pair.map_err(|e| failed("SERVICE_IDS", e))?;
@@ -132,7 +108,7 @@ impl Kernel {
     }
 
     /// Does one change. Done twice, it changes nothing more.
-    pub fn execute(&mut self, change: &Change) -> Result<(), KernelError> {
+    pub fn execute(&mut self, change: &Change) -> Result<(), Refusal> {
         match change {
             Change::AllowGroup(allowed) => {
                 let inserted = self.service_groups.insert(allowed, 1, 0);
@@ -187,7 +163,7 @@ impl Kernel {
     }
 
     /// What was counted for the services and targets in `tables`, and in all.
-    pub fn counters(&self, tables: &Tables) -> Result<Totals, KernelError> {
+    pub fn counters(&self, tables: &Tables) -> Result<Totals, Refusal> {
         self.counters.totals(tables)
     }
 
@@ -219,14 +195,14 @@ impl Kernel {
     }
 
     /// Draws the secret of the flow table, once: then it stays.
-    pub(super) fn draw_secret(&self) -> Result<(), KernelError> {
+    pub(super) fn draw_secret(&self) -> Result<(), Refusal> {
         let mut control = self.control.load(0);
         if control.abi != 0 {
             return Ok(());
         }
         for key in &mut control.flow_keys {
             let mut bytes = [0; HashKey::BYTES];
-            getrandom::fill(&mut bytes)?;
+            getrandom::fill(&mut bytes).map_err(no_random)?;
             *key = HashKey::from_bytes(bytes);
         }
         self.control.store(0, &control);
@@ -244,7 +220,7 @@ impl Kernel {
         }
     }
 
-    fn remove_service(&mut self, key: &ServiceKey) -> Result<(), KernelError> {
+    fn remove_service(&mut self, key: &ServiceKey) -> Result<(), Refusal> {
         let id = match self.service_ids.get(key, 0) {
             Ok(id) => id,
             Err(MapError::KeyNotFound) => return Ok(()),
@@ -264,19 +240,19 @@ pub(super) fn present(removed: Result<(), MapError>) -> Result<(), MapError> {
     }
 }
 
-pub(super) fn mapped<T: Pod>(pins: &Pins, map: &'static str) -> Result<Mapped<T>, KernelError> {
+pub(super) fn mapped<T: Pod>(pins: &Pins, map: &'static str) -> Result<Mapped<T>, Refusal> {
     let data = pins.map(map).map_err(|e| failed(map, e))?;
-    Mapped::new(&data).map_err(|source| KernelError::Memory { map, source })
+    Mapped::new(&data).map_err(|e| unusable_map(map, e))
 }
 
 fn hash_map<K: Pod, V: Pod>(
     pins: &Pins,
     map: &'static str,
-) -> Result<HashMap<MapData, K, V>, KernelError> {
+) -> Result<HashMap<MapData, K, V>, Refusal> {
     let open = || HashMap::try_from(Map::from_map_data(pins.map(map)?)?);
     open().map_err(|e| failed(map, e))
 }
 
-pub(super) fn failed(map: &'static str, source: MapError) -> KernelError {
-    KernelError::Map { map, source }
+pub(super) fn failed(map: &str, error: MapError) -> Refusal {
+    unusable_map(map, reason(&error))
 }

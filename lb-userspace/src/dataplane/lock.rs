@@ -1,11 +1,17 @@
 use std::{
     fs::{self, File, TryLockError},
     io::{self, Write as _},
-    path::{Path, PathBuf},
 };
 
-use super::pins::{Pins, PinsError};
-use crate::model::{Edge, Name};
+use super::pins::Pins;
+use crate::{
+    model::Edge,
+    refusal::{
+        Refusal,
+        edge::{edge_taken, pins_taken, unusable_state},
+        pins::unusable_pins,
+    },
+};
 
 /// Says that this process runs an edge and alone writes its tables, until it is dropped or the process
 /// ends.
@@ -15,68 +21,41 @@ pub struct Lock {
     pins: File,
 }
 
-/// Why the lock was not taken.
-#[derive(Debug, thiserror::Error)]
-pub enum LockError {
-    /// The lock's file can not be used.
-    #[error("lock {path}: {source}")]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// The reason.
-        source: io::Error,
-    },
-    /// The directory of the pins can not be used.
-    #[error(transparent)]
-    Pins(#[from] PinsError),
-    /// The daemon of another edge has its pins in the same place.
-    #[error("another waggle daemon has its pins in {0}: set another `edge.pin_dir` for this one")]
-    PinsTaken(PathBuf),
-    /// Another process has it.
-    #[error("another waggle daemon runs edge `{edge}` (pid {pid})")]
-    Taken {
-        /// The edge.
-        edge: Name,
-        /// The other process, as it wrote it down itself.
-        pid: String,
-    },
-}
-
 impl Lock {
     /// Takes the lock of an edge: the file `NAME.lock` in its state directory, and the directory of its
     /// pins. What is not there is made.
     ///
     /// To be held before anything of the edge is touched, its state, its control socket or its tables.
-    pub fn take(edge: &Edge) -> Result<Self, LockError> {
+    ///
+    /// # Errors
+    ///
+    /// Another daemon has one of the two, or this process can not use one of the directories.
+    pub fn take(edge: &Edge) -> Result<Self, Refusal> {
         let path = edge.state_dir.join(format!("{}.lock", edge.name));
-        let failed = |path: &Path, source| LockError::File {
-            path: path.to_owned(),
-            source,
-        };
-        fs::create_dir_all(&edge.state_dir).map_err(|e| failed(&path, e))?;
+        let failed = |error: io::Error| unusable_state(path.display(), error);
+        fs::create_dir_all(&edge.state_dir).map_err(failed)?;
         let mut state = File::options()
             .create(true)
             .truncate(false)
             .write(true)
             .open(&path)
-            .map_err(|e| failed(&path, e))?;
-        if !try_lock(&state).map_err(|e| failed(&path, e))? {
-            let pid = fs::read_to_string(&path).map_err(|e| failed(&path, e))?;
-            return Err(LockError::Taken {
-                edge: edge.name.clone(),
-                pid: pid.trim().to_owned(),
-            });
+            .map_err(failed)?;
+        if !try_lock(&state).map_err(failed)? {
+            // As the other process wrote it down itself.
+            let pid = fs::read_to_string(&path).map_err(failed)?;
+            return Err(edge_taken(&edge.name, pid.trim()));
         }
         let dir = &edge.pin_dir;
         Pins::new(dir).make(dir)?;
-        let pins = File::open(dir).map_err(|e| failed(dir, e))?;
-        if !try_lock(&pins).map_err(|e| failed(dir, e))? {
-            return Err(LockError::PinsTaken(dir.clone()));
+        let no_pins = |error: io::Error| unusable_pins(dir.display(), error);
+        let pins = File::open(dir).map_err(no_pins)?;
+        if !try_lock(&pins).map_err(no_pins)? {
+            return Err(pins_taken(dir.display()));
         }
         state
             .set_len(0)
             .and_then(|()| writeln!(state, "{}", std::process::id()))
-            .map_err(|e| failed(&path, e))?;
+            .map_err(failed)?;
         Ok(Self { state, pins })
     }
 }

@@ -1,10 +1,11 @@
 use std::path::Path;
 
 use super::{
-    Kernel, KernelError, detach,
+    Kernel, detach,
     interface::{self, Mode},
-    pins::{Pins, PinsError},
+    pins::Pins,
 };
+use crate::refusal::Refusal;
 
 /// What a daemon has pinned, be it that it runs or not.
 pub struct Left {
@@ -14,24 +15,13 @@ pub struct Left {
     pub attached: Option<(String, Mode)>,
 }
 
-/// Why pins can not be looked at.
-#[derive(Debug, thiserror::Error)]
-pub enum LookError {
-    /// The maps can not be read.
-    #[error(transparent)]
-    Kernel(#[from] KernelError),
-    /// They are not of this version, or in no place for pins.
-    #[error(transparent)]
-    Pins(#[from] PinsError),
-}
-
 /// Opens the maps that are pinned in `pin_dir`, to read them; none if nothing is pinned there.
 /// Program and link are left alone.
 ///
 /// # Errors
 ///
 /// The maps are of another version, or this process may not open them.
-pub fn look(pin_dir: &Path) -> Result<Option<Left>, LookError> {
+pub fn look(pin_dir: &Path) -> Result<Option<Left>, Refusal> {
     let pins = Pins::new(pin_dir);
     if !pins.maps().exists() {
         return Ok(None);

@@ -23,18 +23,17 @@ mod start;
 mod tables;
 
 pub use self::{
-    attach::{AttachError, Attachment},
+    attach::Attachment,
     change::Change,
     clock::monotonic,
     counters::Totals,
-    detach::{DetachError, Detached, detach},
+    detach::{Detached, detach},
     diff::{DoesNotFit, Plan, collect, diff, row_length},
-    host::{HostError, check_host},
+    host::check_host,
     interface::Mode,
-    kernel::{Kernel, KernelError},
-    lock::{Lock, LockError},
-    look::{Left, LookError, look},
-    pins::PinsError,
-    start::{StartError, Started},
+    kernel::Kernel,
+    lock::Lock,
+    look::{Left, look},
+    start::Started,
     tables::{Capacity, Tables},
 };

@@ -2,11 +2,18 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use aya::{Ebpf, EbpfError, EbpfLoader, maps::MapType};
-use aya_obj::{Map, Object, ParseError, generated::bpf_map_type};
+use aya::{Ebpf, EbpfLoader, maps::MapType};
+use aya_obj::{Map, Object, generated::bpf_map_type};
 use lb_common::{CHUNK, TICK_SHIFT, WAYS};
 
-use crate::model::Edge;
+use crate::{
+    model::Edge,
+    refusal::{
+        Refusal,
+        program::{broken_object, no_tables},
+        reason,
+    },
+};
 
 /// The packet program, compiled.
 pub static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/waggle-xdp"));
@@ -25,12 +32,12 @@ pub(super) struct Shape {
 }
 
 /// The names of the maps that outlive the program.
-pub(super) fn map_names() -> Result<Vec<String>, ParseError> {
+pub(super) fn map_names() -> Result<Vec<String>, Refusal> {
     Ok(lasting_maps()?.map(|(name, _)| name).collect())
 }
 
 /// The maps that outlive the program, in the sizes that `edge` asks for.
-pub(super) fn shapes(edge: &Edge) -> Result<BTreeMap<String, Shape>, ParseError> {
+pub(super) fn shapes(edge: &Edge) -> Result<BTreeMap<String, Shape>, Refusal> {
     let sizes = sizes(edge);
     let shapes = lasting_maps()?.map(|(name, map)| {
         let size = sizes.iter().find(|(sized, _)| *sized == name);
@@ -47,8 +54,9 @@ pub(super) fn shapes(edge: &Edge) -> Result<BTreeMap<String, Shape>, ParseError>
     Ok(shapes.collect())
 }
 
-fn lasting_maps() -> Result<impl Iterator<Item = (String, Map)>, ParseError> {
-    let maps = Object::parse(OBJECT)?.maps.into_iter();
+fn lasting_maps() -> Result<impl Iterator<Item = (String, Map)>, Refusal> {
+    let object = Object::parse(OBJECT).map_err(|e| broken_object(reason(&e)))?;
+    let maps = object.maps.into_iter();
     Ok(maps.filter(|(name, _)| !name.starts_with('.') && name != "AYA_LOGS"))
 }
 
@@ -58,7 +66,7 @@ pub(super) fn load<'a>(
     edge: &Edge,
     maps: &Path,
     names: impl Iterator<Item = &'a String>,
-) -> Result<Ebpf, EbpfError> {
+) -> Result<Ebpf, Refusal> {
     let mut loader = EbpfLoader::new();
     // The object has nothing to relocate, and reading the kernel's types takes a while.
     loader.btf(None);
@@ -76,6 +84,7 @@ pub(super) fn load<'a>(
         .override_global("INSERT_LIMIT", &insert_limit, true)
         .override_global("PACKET_LOG", &packet_log, true)
         .load(OBJECT)
+        .map_err(|error| no_tables(reason(&error)))
 }
 
 /// The maps whose size is a setting.

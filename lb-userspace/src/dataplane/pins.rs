@@ -10,63 +10,20 @@ use lb_common::{ABI_VERSION, Control};
 use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
 
 use super::{mapped::Mapped, object::Shape};
+use crate::refusal::{
+    Refusal,
+    pins::{
+        dotted_pins, no_bpf_file_system, other_layout, other_size, shared_pins, unusable_map,
+        unusable_pins,
+    },
+    reason,
+};
 
 /// Where an edge's program, link and maps are pinned: `program`, `link` and `maps/NAME` in a
 /// directory on a BPF file system.
 #[derive(Clone, Debug)]
 pub(super) struct Pins {
     dir: PathBuf,
-}
-
-/// Why pins can not be used.
-#[derive(Debug, thiserror::Error)]
-pub enum PinsError {
-    /// A dot in a name, which BPF file systems do not take.
-    #[error(
-        "a BPF file system takes no dots in names: set `edge.pin_dir` to a path without, not {dir}"
-    )]
-    Dots {
-        /// The directory.
-        dir: PathBuf,
-    },
-    /// A directory can not be made or looked at.
-    #[error("{dir}: {source}")]
-    Io {
-        /// The directory.
-        dir: PathBuf,
-        /// The reason.
-        source: io::Error,
-    },
-    /// A pinned map is not what the program needs.
-    #[error(
-        "map {map} of the running program does not fit this waggle: {differs}; {mend}; until then \
-         the running program is left alone"
-    )]
-    Mismatch {
-        /// The map.
-        map: String,
-        /// What differs.
-        differs: String,
-        /// What to do.
-        mend: String,
-    },
-    /// A whole BPF file system, which others use too.
-    #[error(
-        "{dir} is the root of a BPF file system, which others use too: set `edge.pin_dir` to a \
-         directory in it, like {}", dir.join("waggle").display()
-    )]
-    Root {
-        /// The directory.
-        dir: PathBuf,
-    },
-    /// No BPF file system there.
-    #[error(
-        "{dir} is not on a BPF file system: `mount -t bpf bpf /sys/fs/bpf`, or set `edge.pin_dir`"
-    )]
-    NotBpf {
-        /// The directory.
-        dir: PathBuf,
-    },
 }
 
 impl Pins {
@@ -97,48 +54,44 @@ impl Pins {
     }
 
     /// Makes one of the directories.
-    pub(super) fn make(&self, path: &Path) -> Result<(), PinsError> {
+    pub(super) fn make(&self, path: &Path) -> Result<(), Refusal> {
         self.check_place()?;
-        fs::create_dir_all(path).map_err(|source| {
-            let dir = self.dir.clone();
-            let dotted = dir.to_string_lossy().contains('.');
-            match source.kind() {
-                io::ErrorKind::PermissionDenied if dotted => PinsError::Dots { dir },
-                _ => PinsError::Io { dir, source },
+        fs::create_dir_all(path).map_err(|error| {
+            let dotted = self.dir.to_string_lossy().contains('.');
+            match error.kind() {
+                io::ErrorKind::PermissionDenied if dotted => dotted_pins(self.dir.display()),
+                _ => unusable_pins(path.display(), error),
             }
         })
     }
 
     /// Whether the directory is, or would be, on a BPF file system, and not the whole of it.
-    pub(super) fn check_place(&self) -> Result<(), PinsError> {
-        let dir = || self.dir.clone();
-        let failed = |source| PinsError::Io { dir: dir(), source };
+    pub(super) fn check_place(&self) -> Result<(), Refusal> {
+        let failed = |error: io::Error| unusable_pins(self.dir.display(), error);
         let there = self.dir.ancestors().find(|dir| dir.exists());
         let there = there.unwrap_or(Path::new("/"));
         let found = statfs(there).map_err(|errno| failed(errno.into()))?;
         if found.filesystem_type() != BPF_FS_MAGIC {
-            return Err(PinsError::NotBpf { dir: dir() });
+            return Err(no_bpf_file_system(self.dir.display()));
         }
         let device = |path: &Path| fs::metadata(path).map(|found| found.dev());
         let above = device(&there.join("..")).map_err(failed)?;
         if there == self.dir && device(there).map_err(failed)? != above {
-            return Err(PinsError::Root { dir: dir() });
+            let example = self.dir.join("waggle");
+            return Err(shared_pins(self.dir.display(), example.display()));
         }
         Ok(())
     }
 
     /// Whether every pinned map is what the object would make.
-    pub(super) fn check_maps(&self, shapes: &BTreeMap<String, Shape>) -> Result<(), PinsError> {
+    pub(super) fn check_maps(&self, shapes: &BTreeMap<String, Shape>) -> Result<(), Refusal> {
         for (map, wanted) in shapes {
             let path = self.maps().join(map);
             if !path.exists() {
                 continue;
             }
-            let found = MapInfo::from_pin(&path)
-                .map_err(|error| mismatch(map, format!("it can not be opened: {error}"), false))?;
-            if let Some((differs, is_size)) = difference(&found, wanted) {
-                return Err(mismatch(map, differs, is_size));
-            }
+            let found = MapInfo::from_pin(&path).map_err(|e| unusable_map(map, reason(&e)))?;
+            check_shape(map, &found.into(), wanted)?;
         }
         self.check_abi()
     }
@@ -149,68 +102,61 @@ impl Pins {
     }
 
     /// Whether the maps are of this version.
-    pub(super) fn check_abi(&self) -> Result<(), PinsError> {
+    pub(super) fn check_abi(&self) -> Result<(), Refusal> {
         let map = "CONTROL";
         if !self.maps().join(map).exists() {
             return Ok(());
         }
-        let unreadable = |error: String| mismatch(map, error, false);
-        let data = self.map(map).map_err(|e| unreadable(e.to_string()))?;
-        let control = Mapped::<Control>::new(&data).map_err(|e| unreadable(e.to_string()))?;
+        let data = self.map(map).map_err(|e| unusable_map(map, reason(&e)))?;
+        let control = Mapped::<Control>::new(&data).map_err(|e| unusable_map(map, e))?;
         match control.load(0).abi {
             // Made, but its maker ended before it wrote anything.
             0 | ABI_VERSION => Ok(()),
             abi => {
                 let differs = format!("ABI version {abi} there, {ABI_VERSION} wanted");
-                Err(mismatch(map, differs, false))
+                Err(other_layout(map, differs))
             }
         }
     }
 }
 
-/// What differs first, and whether it is the number of entries.
-fn difference(found: &MapInfo, wanted: &Shape) -> Option<(String, bool)> {
-    let found = Shape {
-        map_type: found.map_type().ok(),
-        key_size: found.key_size(),
-        value_size: found.value_size(),
-        entries: found.max_entries(),
-        flags: found.map_flags(),
-    };
-    if found.map_type != wanted.map_type {
-        let name = |shape: &Shape| {
-            let known = shape.map_type.map(|known| format!("{known:?}"));
-            known.map_or_else(|| "unknown".to_owned(), |name| name.to_lowercase())
-        };
-        let differs = format!("type {} there, {} wanted", name(&found), name(wanted));
-        return Some((differs, false));
+impl From<MapInfo> for Shape {
+    fn from(found: MapInfo) -> Self {
+        Self {
+            map_type: found.map_type().ok(),
+            key_size: found.key_size(),
+            value_size: found.value_size(),
+            entries: found.max_entries(),
+            flags: found.map_flags(),
+        }
     }
+}
+
+/// Refuses a map for what differs first.
+fn check_shape(map: &str, found: &Shape, wanted: &Shape) -> Result<(), Refusal> {
     let numbers = [
         ("key size", found.key_size, wanted.key_size),
         ("value size", found.value_size, wanted.value_size),
         ("flags", found.flags, wanted.flags),
         ("entries", found.entries, wanted.entries),
     ];
-    let (what, there, wanted) = numbers.into_iter().find(|(_, f, w)| f != w)?;
-    let differs = format!("{what} {there} there, {wanted} wanted");
-    Some((differs, what == "entries"))
+    let different = numbers.into_iter().find(|(_, f, w)| f != w);
+    let (what, there, wanted) = match (found.map_type == wanted.map_type, different) {
+        (true, None) => return Ok(()),
+        (true, Some((what, there, wanted))) => (what, there.to_string(), wanted.to_string()),
+        (false, _) => ("type", type_name(found), type_name(wanted)),
+    };
+    match (map, what) {
+        ("FLOWS", "entries") => Err(other_size(map, there, wanted, "flow_entries")),
+        ("SLOTS", "entries") => Err(other_size(map, there, wanted, "ring_slots")),
+        _ => Err(other_layout(
+            map,
+            format!("{what} {there} there, {wanted} wanted"),
+        )),
+    }
 }
 
-fn mismatch(map: &str, differs: String, is_size: bool) -> PinsError {
-    let setting = match map {
-        "FLOWS" => Some("flow_entries"),
-        "SLOTS" => Some("ring_slots"),
-        _ => None,
-    };
-    let mend = match setting {
-        Some(setting) if is_size => {
-            format!("set `edge.{setting}` back, or `waggle detach` and start again")
-        }
-        _ => "`waggle detach` and start again".to_owned(),
-    };
-    PinsError::Mismatch {
-        map: map.to_owned(),
-        differs,
-        mend,
-    }
+fn type_name(shape: &Shape) -> String {
+    let known = shape.map_type.map(|known| format!("{known:?}"));
+    known.map_or_else(|| "unknown".to_owned(), |name| name.to_lowercase())
 }

@@ -1,18 +1,20 @@
 use std::{collections::BTreeMap, fs};
 
-use aya::{Ebpf, EbpfError};
-use aya_obj::ParseError;
+use aya::Ebpf;
 use lb_common::HashKey;
 
 use super::{
-    Kernel, KernelError,
-    attach::{self, AttachError, Attachment, Running},
+    Kernel,
+    attach::{self, Attachment, Running},
     detach,
     interface::{self, Mode},
     object::{self, Shape},
-    pins::{Pins, PinsError},
+    pins::Pins,
 };
-use crate::model::{Edge, XdpMode};
+use crate::{
+    model::{Edge, XdpMode},
+    refusal::{Refusal, host::no_interface, notice::slow_mode, program::other_mode},
+};
 
 /// A running edge.
 pub struct Started {
@@ -25,33 +27,10 @@ pub struct Started {
     /// Whether the program of an earlier daemon was running and was replaced without a gap.
     pub adopted: bool,
     /// What the operator should know.
-    pub warning: Option<String>,
+    pub warning: Option<Refusal>,
     /// The loaded object, for reading the packet program's log. Dropping it changes nothing for
     /// packets.
     pub object: Ebpf,
-}
-
-/// Why an edge does not start. Each message is one line that says how to mend it.
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    /// The program is not attached.
-    #[error(transparent)]
-    Attach(#[from] AttachError),
-    /// The maps can not be used.
-    #[error(transparent)]
-    Kernel(#[from] KernelError),
-    /// The object does not load.
-    #[error("the packet program does not load: {0}")]
-    Load(#[from] EbpfError),
-    /// No such interface.
-    #[error("there is no interface `{0}`: `ip link` lists them; set `edge.interfaces`")]
-    NoInterface(String),
-    /// The object in this binary is broken.
-    #[error("the packet program can not be read: {0}")]
-    Object(#[from] ParseError),
-    /// The pins can not be used.
-    #[error(transparent)]
-    Pins(#[from] PinsError),
 }
 
 impl Kernel {
@@ -63,9 +42,10 @@ impl Kernel {
     ///
     /// # Errors
     ///
-    /// [`StartError`]; then whatever ran before goes on running, as it was, and nothing new is left
-    /// behind.
-    pub fn start(edge: &Edge, ring_key: HashKey) -> Result<Started, StartError> {
+    /// There is no such interface, the pins do not fit or can not be used, or the kernel refuses the
+    /// tables or the program; then whatever ran before goes on running, as it was, and nothing new is
+    /// left behind.
+    pub fn start(edge: &Edge, ring_key: HashKey) -> Result<Started, Refusal> {
         let pins = Pins::new(&edge.pin_dir);
         let fresh = !pins.maps().exists() && !pins.link().exists();
         let started = Starting::new(edge, ring_key, pins.clone()).and_then(|edge| edge.start());
@@ -89,10 +69,10 @@ struct Starting<'a> {
 }
 
 impl<'a> Starting<'a> {
-    fn new(edge: &'a Edge, ring_key: HashKey, pins: Pins) -> Result<Self, StartError> {
+    fn new(edge: &'a Edge, ring_key: HashKey, pins: Pins) -> Result<Self, Refusal> {
         let interface = edge.interface.as_str();
         let index = interface::index(interface)
-            .ok_or_else(|| StartError::NoInterface(interface.to_owned()))?;
+            .ok_or_else(|| no_interface(interface, interface::names().join(", ")))?;
         Ok(Self {
             edge,
             ring_key,
@@ -102,7 +82,7 @@ impl<'a> Starting<'a> {
         })
     }
 
-    fn start(&self) -> Result<Started, StartError> {
+    fn start(&self) -> Result<Started, Refusal> {
         self.pins.make(&self.pins.maps())?;
         self.pins.check_maps(&self.shapes)?;
         match attach::running(&self.pins, &self.edge.interface, self.index)? {
@@ -111,7 +91,7 @@ impl<'a> Starting<'a> {
         }
     }
 
-    fn take_over(&self, running: Running) -> Result<Started, StartError> {
+    fn take_over(&self, running: Running) -> Result<Started, Refusal> {
         let mode = running.mode;
         self.check_mode(mode)?;
         let (mut object, kernel) = self.load()?;
@@ -125,34 +105,27 @@ impl<'a> Starting<'a> {
             attachment,
             mode,
             adopted: true,
-            warning: slow.then(|| {
-                "the running program is attached in generic mode, which is slow: `waggle detach` and \
-                 a new start tries native again"
-                    .to_owned()
-            }),
+            warning: slow.then(slow_mode),
             object,
         })
     }
 
-    fn attach(&self) -> Result<Started, StartError> {
+    fn attach(&self) -> Result<Started, Refusal> {
         match self.edge.xdp_mode {
             XdpMode::Generic => self.attach_as(Mode::Generic),
             XdpMode::Native => self.attach_as(Mode::Native),
             XdpMode::Auto => match self.attach_as(Mode::Native) {
-                Err(StartError::Attach(error @ AttachError::Refused { .. })) => {
-                    let warning = format!("attached in generic mode, which is slow: {error}");
-                    Ok(Started {
-                        warning: Some(warning),
-                        ..self.attach_as(Mode::Generic)?
-                    })
-                }
+                Err(refusal) if refusal.code == "no-native-xdp" => Ok(Started {
+                    warning: Some(refusal.after("attached in generic mode, which is slow")),
+                    ..self.attach_as(Mode::Generic)?
+                }),
                 other => other,
             },
         }
     }
 
     /// Each attempt takes a fresh object: after a refusal a kernel may refuse the same one again.
-    fn attach_as(&self, mode: Mode) -> Result<Started, StartError> {
+    fn attach_as(&self, mode: Mode) -> Result<Started, Refusal> {
         let (mut object, kernel) = self.load()?;
         kernel.set_ring_key(self.ring_key);
         let interface = &self.edge.interface;
@@ -167,18 +140,17 @@ impl<'a> Starting<'a> {
         })
     }
 
-    fn load(&self) -> Result<(Ebpf, Kernel), StartError> {
+    fn load(&self) -> Result<(Ebpf, Kernel), Refusal> {
         let object = object::load(self.edge, &self.pins.maps(), self.shapes.keys())?;
         let kernel = Kernel::open(self.pins.dir())?;
         kernel.draw_secret()?;
         Ok((object, kernel))
     }
 
-    fn check_mode(&self, mode: Mode) -> Result<(), AttachError> {
+    fn check_mode(&self, mode: Mode) -> Result<(), Refusal> {
         match (self.edge.xdp_mode, mode) {
             (XdpMode::Native, Mode::Generic) | (XdpMode::Generic, Mode::Native) => {
-                let interface = self.edge.interface.clone();
-                Err(AttachError::OtherMode { interface, mode })
+                Err(other_mode(&self.edge.interface, mode))
             }
             _ => Ok(()),
         }

@@ -19,6 +19,11 @@ use tokio::{
 };
 
 use super::{Snapshot, exposition, page};
+use crate::refusal::{
+    Refusal, Refused,
+    command::daemon_ends,
+    host::{foreign_address, port_in_use, refused_listener},
+};
 
 /// A client has this long, from its connection to the last byte that it takes.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -30,35 +35,20 @@ const CLIENTS: usize = 32;
 const MAX_HEAD: usize = 16 * 1024;
 
 /// The place for an answer: what the daemon knows, or why it can not say.
-pub type Scrape = oneshot::Sender<Result<Snapshot, String>>;
-
-/// Why nothing listens.
-#[derive(Debug, thiserror::Error)]
-#[error("edge.metrics {address}: {reason}")]
-pub struct ListenError {
-    address: SocketAddr,
-    reason: String,
-}
+pub type Scrape = oneshot::Sender<Result<Snapshot, Refusal>>;
 
 /// Listens at `address`.
 ///
 /// # Errors
 ///
 /// The port is in use, the address is not of this host, or the kernel refuses it otherwise.
-pub async fn listen(address: SocketAddr) -> Result<TcpListener, ListenError> {
-    TcpListener::bind(address).await.map_err(|error| {
-        let reason = match error.kind() {
-            io::ErrorKind::AddrInUse => format!(
-                "the port is in use; end what listens there (`ss -ltnp sport = :{}`), or set another",
-                address.port()
-            ),
-            io::ErrorKind::AddrNotAvailable => {
-                "this host does not have the address; use one of its own (`ip address`)".to_owned()
-            }
-            _ => format!("{error}; set another"),
-        };
-        ListenError { address, reason }
-    })
+pub async fn listen(address: SocketAddr) -> Result<TcpListener, Refusal> {
+    let refused = |error: io::Error| match error.kind() {
+        io::ErrorKind::AddrInUse => port_in_use(address, address.port()),
+        io::ErrorKind::AddrNotAvailable => foreign_address(address),
+        _ => refused_listener(address, error),
+    };
+    TcpListener::bind(address).await.map_err(refused)
 }
 
 /// Answers clients of `listener` with what the daemon says to each of `scrapes`. One request per
@@ -129,17 +119,18 @@ async fn answer(method: &Method, path: &str, scrapes: &mpsc::Sender<Scrape>) -> 
             Ok(text) => response(StatusCode::OK, kind, text),
             Err(error) => plain(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
         },
-        Err(why) => plain(StatusCode::SERVICE_UNAVAILABLE, &why),
+        Err(why) => {
+            let why = Refused::from(why).to_string();
+            plain(StatusCode::SERVICE_UNAVAILABLE, &why)
+        }
     }
 }
 
-async fn snapshot(scrapes: &mpsc::Sender<Scrape>) -> Result<Snapshot, String> {
+async fn snapshot(scrapes: &mpsc::Sender<Scrape>) -> Result<Snapshot, Refusal> {
     let (scrape, taken) = oneshot::channel();
     // When nobody takes it, the answer's sender is gone too.
     let _daemon_is_ending = scrapes.send(scrape).await;
-    taken
-        .await
-        .unwrap_or_else(|_| Err("the daemon is ending".to_owned()))
+    taken.await.unwrap_or_else(|_| Err(daemon_ends()))
 }
 
 fn plain(status: StatusCode, text: &str) -> Answer {

@@ -13,7 +13,7 @@ mod snapshot;
 pub use self::{
     exposition::exposition,
     ledger::Ledger,
-    listener::{ListenError, Scrape, listen, serve},
+    listener::{Scrape, listen, serve},
     names::{ALL, Description, Kind},
     page::page,
     snapshot::{Applies, Endpoint, ProbeResults, Snapshot},

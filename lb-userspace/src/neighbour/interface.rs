@@ -1,7 +1,12 @@
-use anyhow::{Context as _, bail};
-
 use super::kernel::Kernel;
-use crate::model::Mac;
+use crate::{
+    model::Mac,
+    refusal::{
+        Refusal,
+        host::{no_ethernet, no_interface, no_netlink},
+        reason,
+    },
+};
 
 /// An Ethernet interface as it is now.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -16,18 +21,16 @@ pub(super) struct Interface {
 
 impl Interface {
     /// Looks for the interface called `name`.
-    pub(super) async fn look_up(kernel: &Kernel, name: &str) -> anyhow::Result<Self> {
-        let links = kernel.links(name).await.context("the list of interfaces")?;
+    pub(super) async fn look_up(kernel: &Kernel, name: &str) -> Result<Self, Refusal> {
+        let links = kernel.links(name).await;
+        let links = links.map_err(|error| no_netlink(reason(&error)))?;
         if let Some(interface) = links.edge {
             return Ok(interface);
         }
         let names: Vec<&str> = links.names.values().map(String::as_str).collect();
-        if names.contains(&name) {
-            bail!("{name} is no Ethernet interface: it has no MAC address");
+        match names.contains(&name) {
+            true => Err(no_ethernet(name)),
+            false => Err(no_interface(name, names.join(", "))),
         }
-        bail!(
-            "there is no interface {name}; there are: {}",
-            names.join(", ")
-        );
     }
 }

@@ -1,9 +1,10 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
+    io,
     net::IpAddr,
 };
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use futures_util::{FutureExt as _, StreamExt as _, TryStreamExt as _, pin_mut, stream::BoxStream};
 use rtnetlink::{
     Error, Handle, MulticastGroup, RouteMessageBuilder, new_connection, new_multicast_connection,
@@ -55,9 +56,8 @@ pub(super) struct Events {
 
 impl Events {
     /// Those of the present namespace.
-    pub(super) fn subscribe() -> anyhow::Result<Self> {
-        let (connection, _, messages) =
-            new_multicast_connection(GROUPS).context("no netlink socket for events")?;
+    pub(super) fn subscribe() -> io::Result<Self> {
+        let (connection, _, messages) = new_multicast_connection(GROUPS)?;
         Ok(Self {
             messages: messages.map(|(message, _)| message).boxed(),
             _connection: running(connection),
@@ -98,8 +98,8 @@ fn running(connection: impl Future<Output = ()> + Send + 'static) -> JoinSet<()>
 
 impl Kernel {
     /// Connects to it in the present namespace.
-    pub(super) fn open() -> anyhow::Result<Self> {
-        let (connection, requests, _) = new_connection().context("no netlink socket")?;
+    pub(super) fn open() -> io::Result<Self> {
+        let (connection, requests, _) = new_connection()?;
         Ok(Self {
             requests,
             _connection: running(connection),

@@ -18,7 +18,10 @@ use super::{
     kernel::{Events, Kernel},
     way::{Facts, Neighbour, nudge},
 };
-use crate::model::Destination;
+use crate::{
+    model::Destination,
+    refusal::{Refusal, host::no_netlink},
+};
 
 /// How often everything is looked at without an event, and what is unknown or doubtful asked for
 /// again.
@@ -50,8 +53,9 @@ impl Neighbours {
     pub async fn start(
         interface: &str,
         changes: mpsc::Sender<(Destination, Way)>,
-    ) -> anyhow::Result<Self> {
-        let (kernel, events) = (Kernel::open()?, Events::subscribe()?);
+    ) -> Result<Self, Refusal> {
+        let kernel = Kernel::open().map_err(no_netlink)?;
+        let events = Events::subscribe().map_err(no_netlink)?;
         Interface::look_up(&kernel, interface).await?;
         let (sender, watched) = watch::channel(Watched::new());
         let watcher = Watcher {

@@ -16,6 +16,7 @@ use lb_common::{HashKey, Protocol, ServiceKey};
 use lb_userspace::{
     dataplane::{Kernel, Started, Tables, diff},
     model::{Edge, Forward, Identity, Mac, XdpMode},
+    refusal::{Refusal, Refused},
     table::{Image, Ring, ServiceSpec, TargetKey, TargetSpec},
 };
 use nix::sched::{CloneFlags, unshare};
@@ -101,10 +102,15 @@ pub(crate) fn start(edge: &Edge) -> Started {
 
 /// The one line that a refused start prints.
 pub(crate) fn refusal(edge: &Edge) -> String {
-    let Err(error) = Kernel::start(edge, key(1)) else {
-        panic!("it started");
+    line(Kernel::start(edge, key(1)))
+}
+
+/// The one line that a refusal prints.
+pub(crate) fn line<T>(refused: Result<T, Refusal>) -> String {
+    let Err(refusal) = refused else {
+        panic!("it was not refused");
     };
-    let line = error.to_string();
+    let line = Refused::from(refusal).to_string();
     assert!(!line.contains('\n'), "{line}");
     line
 }

@@ -5,13 +5,11 @@ use lb_userspace::{
     model::Edge,
 };
 
-use crate::host::{Host, key};
+use crate::host::{Host, key, line};
 
 /// The one line that says why there is no lock.
 fn refusal(edge: &Edge) -> String {
-    let line = Lock::take(edge).unwrap_err().to_string();
-    assert!(!line.contains('\n'), "{line}");
-    line
+    line(Lock::take(edge))
 }
 
 #[test]
@@ -22,7 +20,10 @@ fn a_second_daemon_is_refused() {
     let pid = std::process::id();
     assert_eq!(
         refusal(&edge),
-        format!("another waggle daemon runs edge `fra-1` (pid {pid})")
+        format!(
+            "error[edge-taken]: another waggle daemon runs edge `fra-1` (pid {pid}); end that one \
+             first, or give it another configuration with `waggle reload`"
+        )
     );
     drop(first);
     Lock::take(&edge).unwrap();
@@ -42,6 +43,7 @@ fn two_edges_whose_pins_would_meet_are_told_apart_by_their_lock() {
     };
     let first = Lock::take(&edge("a.b")).unwrap();
     let line = refusal(&edge("a_b"));
+    assert!(line.starts_with("error[pins-taken]: "), "{line}");
     let place = edge("a_b").pin_dir;
     assert!(
         line.contains(&format!("pins in {}", place.display())),
@@ -71,26 +73,26 @@ fn places_that_can_hold_no_pins_are_refused_before_anything_is_made() {
     let host = Host::new();
     let plain = host.dir.path().join("plain");
     let cases = [
-        (plain.clone(), "`mount -t bpf bpf /sys/fs/bpf`"),
-        (host.bpf().join("fra.1"), "no dots"),
-        (host.bpf(), "is the root of a BPF file system"),
-        (host.dir.path().join("state/../bpf"), "set `edge.pin_dir`"),
+        (plain.clone(), "no-bpf-file-system"),
+        (host.bpf().join("fra.1"), "dotted-pins"),
+        (host.bpf(), "shared-pins"),
+        (host.dir.path().join("state/../bpf"), "shared-pins"),
     ];
-    for (pin_dir, says) in cases {
+    for (pin_dir, code) in cases {
         let edge = Edge {
             pin_dir,
             ..host.edge()
         };
-        let line = refusal(&edge);
-        assert!(line.contains(says), "{line}");
-        let Err(error) = Kernel::start(&edge, key(1)) else {
-            panic!("it started");
-        };
-        assert_eq!(error.to_string(), line);
+        let refused = refusal(&edge);
+        assert!(
+            refused.starts_with(&format!("error[{code}]: ")),
+            "{refused}"
+        );
+        assert_eq!(line(Kernel::start(&edge, key(1))), refused);
     }
     assert!(!plain.exists());
-    let line = detach(&host.bpf()).unwrap_err().to_string();
-    assert!(line.contains("is the root of a BPF file system"), "{line}");
+    let line = line(detach(&host.bpf()));
+    assert!(line.starts_with("error[shared-pins]: "), "{line}");
 }
 
 #[test]
@@ -98,6 +100,7 @@ fn an_unreachable_state_directory_is_an_error_and_no_panic() {
     let host = Host::new();
     fs::write(host.dir.path().join("state"), "a file").unwrap();
     let line = refusal(&host.edge());
-    assert!(line.contains("lock ") && line.contains("state"), "{line}");
+    assert!(line.starts_with("error[unusable-state]: "), "{line}");
+    assert!(line.contains("/state/fra-1.lock can not be used"), "{line}");
     assert!(!host.edge().pin_dir.exists());
 }

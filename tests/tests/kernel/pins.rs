@@ -3,6 +3,7 @@ use std::{fs, path::Path};
 use aya::{
     maps::{Array, HashMap},
     pin::PinError,
+    programs::links::PinnedLink,
 };
 use lb_common::{Control, Descriptor};
 use lb_userspace::{
@@ -10,7 +11,7 @@ use lb_userspace::{
     model::Edge,
 };
 
-use crate::host::{Host, array, map_ids, program_on, refusal, start};
+use crate::host::{Host, array, line, map_ids, program_on, refusal, run, start};
 
 #[test]
 fn changed_sizes_are_refused_and_the_program_runs_on() {
@@ -23,8 +24,8 @@ fn changed_sizes_are_refused_and_the_program_runs_on() {
         ..edge.clone()
     };
     let line = refusal(&larger);
-    assert!(line.contains("map FLOWS"), "{line}");
-    assert!(line.contains("entries 128 there, 256 wanted"), "{line}");
+    let words = "error[other-size]: map FLOWS of the running program has 128 entries, and 256 are";
+    assert!(line.starts_with(words), "{line}");
     assert!(
         line.contains("`edge.flow_entries`") && line.contains("`waggle detach`"),
         "{line}"
@@ -34,7 +35,7 @@ fn changed_sizes_are_refused_and_the_program_runs_on() {
         ..edge.clone()
     });
     assert!(
-        line.contains("map SLOTS") && line.contains("`edge.ring_slots`"),
+        line.starts_with("error[other-size]: map SLOTS") && line.contains("`edge.ring_slots`"),
         "{line}"
     );
     assert_eq!(program_on("edge0"), program);
@@ -60,6 +61,7 @@ fn another_abi_is_refused() {
     )
     .unwrap();
     let line = refusal(&edge);
+    assert!(line.starts_with("error[other-layout]: "), "{line}");
     assert!(line.contains("ABI version 999 there"), "{line}");
     assert!(program_on("edge0").is_some());
 }
@@ -83,6 +85,7 @@ fn pins_of_the_wrong_kind_are_refused() {
         fs::create_dir_all(&maps).unwrap();
         make(&maps.join(map)).unwrap();
         let line = refusal(&edge);
+        assert!(line.starts_with("error[other-layout]: "), "{line}");
         assert!(line.contains(map) && line.contains(says), "{line}");
         fs::remove_file(maps.join(map)).unwrap();
     }
@@ -92,7 +95,7 @@ fn pins_of_the_wrong_kind_are_refused() {
     fs::create_dir(maps.join("PORTS")).unwrap();
     let line = refusal(&edge);
     assert!(
-        line.contains("map PORTS") && line.contains("can not be opened"),
+        line.starts_with("error[unusable-map]: map PORTS can not be used: "),
         "{line}"
     );
     fs::remove_dir(maps.join("PORTS")).unwrap();
@@ -133,9 +136,9 @@ fn detach_removes_only_what_waggle_has_made() {
     let theirs = edge.pin_dir.join("maps/theirs");
     let map = Array::<_, u32>::create(1, 0).unwrap();
     map.pin(&theirs).unwrap();
-    let line = detach(&edge.pin_dir).unwrap_err().to_string();
+    let line = line(detach(&edge.pin_dir));
     assert!(
-        line.contains("maps, which holds") && line.contains(": theirs;"),
+        line.starts_with("error[foreign-pins]: ") && line.contains(": theirs;"),
         "{line}"
     );
     assert_eq!(program_on("edge0"), None);
@@ -152,9 +155,9 @@ fn a_pin_that_can_not_be_removed_is_named() {
     let edge = host.edge();
     let in_the_way = edge.pin_dir.join("maps/PORTS");
     fs::create_dir_all(&in_the_way).unwrap();
-    let line = detach(&edge.pin_dir).unwrap_err().to_string();
+    let line = line(detach(&edge.pin_dir));
     assert!(
-        line.starts_with(&format!("{}: ", in_the_way.display())),
+        line.starts_with(&format!("error[kept-pin]: {} ", in_the_way.display())),
         "{line}"
     );
 }
@@ -165,8 +168,8 @@ fn detach_keeps_its_hands_off_other_file_systems() {
     let dir = host.dir.path().join("precious");
     fs::create_dir_all(dir.join("maps")).unwrap();
     fs::write(dir.join("maps/data"), "kept").unwrap();
-    let error = detach(&dir).unwrap_err().to_string();
-    assert!(error.contains("not on a BPF file system"), "{error}");
+    let line = line(detach(&dir));
+    assert!(line.starts_with("error[no-bpf-file-system]: "), "{line}");
     assert!(dir.join("maps/data").exists());
 }
 
@@ -179,9 +182,42 @@ fn a_map_that_can_not_be_mapped_is_an_error_and_no_fault() {
     fs::remove_file(&rings).unwrap();
     let map = Array::<_, Descriptor>::create(1024, 0).unwrap();
     map.pin(&rings).unwrap();
-    let Err(error) = Kernel::open(&edge.pin_dir) else {
-        panic!("it opened");
+    let line = line(Kernel::open(&edge.pin_dir));
+    let wanted =
+        "error[unusable-map]: map RINGS can not be used: no mmapable array of 8-byte elements";
+    assert!(line.starts_with(wanted), "{line}");
+}
+
+#[test]
+fn a_program_whose_link_someone_holds_is_told_to_be_still_there() {
+    let host = Host::new();
+    let edge = host.edge();
+    drop(start(&edge));
+    let held = PinnedLink::from_pin(edge.pin_dir.join("link")).unwrap();
+    let line = line(detach(&edge.pin_dir));
+    assert!(line.starts_with("error[still-attached]: "), "{line}");
+    assert!(!edge.pin_dir.exists() && program_on("edge0").is_some());
+    drop(held);
+}
+
+#[test]
+fn pins_that_can_not_be_written_are_told_whatever_is_missing() {
+    let host = Host::new();
+    let edge = host.edge();
+    let read_only = |yes: bool| {
+        let how = if yes { "ro" } else { "rw" };
+        run(&format!("mount -o remount,{how} {}", host.bpf().display()));
     };
-    let wanted = "map RINGS: no mmapable array of 8-byte elements";
-    assert_eq!(error.to_string(), wanted);
+    read_only(true);
+    let refused = refusal(&edge);
+    assert!(refused.starts_with("error[unusable-pins]: "), "{refused}");
+    read_only(false);
+    fs::create_dir_all(edge.pin_dir.join("maps")).unwrap();
+    read_only(true);
+    let refused = refusal(&edge);
+    assert!(refused.starts_with("error[no-tables]: "), "{refused}");
+    assert!(refused.contains("Read-only file system"), "{refused}");
+    assert_eq!(program_on("edge0"), None);
+    read_only(false);
+    drop(start(&edge));
 }

@@ -8,7 +8,7 @@ use lb_userspace::{
 use nix::sched::{CloneFlags, unshare};
 
 use crate::host::{
-    Host, array, image, key, link_id, map_ids, program_on, refusal, run, show, start,
+    Host, array, image, key, line, link_id, map_ids, program_on, refusal, run, show, start,
 };
 
 #[test]
@@ -86,6 +86,7 @@ fn a_link_on_another_interface_is_refused_and_one_whose_interface_is_gone_is_not
         ..edge
     };
     let line = refusal(&moved);
+    assert!(line.starts_with("error[other-interface]: "), "{line}");
     assert!(line.contains("attached to edge0, not to peer0"), "{line}");
     assert!(program_on("edge0").is_some() && program_on("peer0").is_none());
 
@@ -109,7 +110,7 @@ fn where_native_xdp_is_missing_the_mend_is_named_and_auto_falls_back() {
         ..host.edge()
     };
     let line = refusal(&edge);
-    assert!(line.contains("lo takes no native XDP program"), "{line}");
+    assert!(line.starts_with("error[no-native-xdp]: lo takes"), "{line}");
     assert!(line.contains("`edge.xdp_mode = \"generic\"`"), "{line}");
     assert!(!edge.pin_dir.exists(), "nothing is left behind");
 
@@ -117,19 +118,18 @@ fn where_native_xdp_is_missing_the_mend_is_named_and_auto_falls_back() {
     let started = start(&edge);
     assert_eq!(started.mode, Mode::Generic);
     let warning = started.warning.unwrap();
-    assert!(
-        warning.contains("generic") && warning.contains("lo takes no native"),
-        "{warning}"
-    );
+    assert_eq!(warning.code, "no-native-xdp");
+    let words = "attached in generic mode, which is slow: lo takes no native";
+    assert!(warning.message.starts_with(words), "{warning}");
 
     edge.xdp_mode = XdpMode::Native;
     let line = refusal(&edge);
+    assert!(line.starts_with("error[other-mode]: "), "{line}");
     assert!(line.contains("attached to lo in generic mode"), "{line}");
     edge.xdp_mode = XdpMode::Auto;
     let again = start(&edge);
     assert_eq!((again.adopted, again.mode), (true, Mode::Generic));
-    let warning = again.warning.unwrap();
-    assert!(warning.contains("`waggle detach`"), "{warning}");
+    assert_eq!(again.warning.unwrap().code, "slow-mode");
 
     edge.xdp_mode = XdpMode::Generic;
     assert_eq!(start(&edge).warning, None, "as asked");
@@ -141,7 +141,10 @@ fn an_mtu_that_native_xdp_does_not_take_is_refused_with_the_kernels_reason() {
     let mut edge = host.edge();
     run("ip link set peer0 mtu 9000");
     let line = refusal(&edge);
-    assert!(line.contains("edge0 takes no native XDP program"), "{line}");
+    assert!(
+        line.starts_with("error[no-native-xdp]: edge0 takes"),
+        "{line}"
+    );
     assert!(line.contains("MTU"), "{line}");
     edge.xdp_mode = XdpMode::Auto;
     assert_eq!(start(&edge).mode, Mode::Generic);
@@ -161,7 +164,9 @@ fn a_foreign_program_is_not_replaced() {
         other.xdp_mode = mode;
         let line = refusal(&other);
         assert!(
-            line.contains(&format!("another XDP program (id {program})")),
+            line.starts_with(&format!(
+                "error[other-program]: another XDP program (id {program})"
+            )),
             "{line}"
         );
         assert!(line.contains("ip link set dev edge0 xdp off"), "{line}");
@@ -179,7 +184,9 @@ fn a_take_over_that_fails_changes_nothing() {
     let before = array::<Control>(&edge, "CONTROL").get(&0, 0).unwrap();
     let in_the_way = edge.pin_dir.join("program_next");
     fs::create_dir(&in_the_way).unwrap();
-    assert!(Kernel::start(&edge, key(2)).is_err());
+    let line = line(Kernel::start(&edge, key(2)));
+    let words = format!("error[unusable-pins]: {} ", in_the_way.display());
+    assert!(line.starts_with(&words), "{line}");
     assert_eq!(program_on("edge0"), program);
     let after = array::<Control>(&edge, "CONTROL").get(&0, 0).unwrap();
     assert_eq!(after, before);
@@ -201,6 +208,7 @@ fn a_link_that_can_not_be_judged_is_kept() {
     run(&format!("mount -t tmpfs none {fdinfo}"));
     let line = refusal(&edge);
     let link = edge.pin_dir.join("link");
+    assert!(line.starts_with("error[unknown-link]: "), "{line}");
     assert!(line.contains(&link.display().to_string()), "{line}");
     assert!(line.contains("`waggle detach`"), "{line}");
     assert!(link.exists() && program_on("edge0").is_some());
@@ -216,7 +224,8 @@ fn the_environment_is_checked_in_plain_words() {
         interface: "eth77".into(),
         ..edge.clone()
     });
-    assert!(line.contains("no interface `eth77`"), "{line}");
+    let words = "error[no-interface]: there is no interface `eth77`; ";
+    assert!(line.starts_with(words) && line.contains("edge0"), "{line}");
     let line = refusal(&Edge {
         pin_dir: host.dir.path().join("plain"),
         ..edge.clone()
@@ -233,7 +242,7 @@ fn the_environment_is_checked_in_plain_words() {
 fn without_privileges_the_capabilities_are_named() {
     const CHILD: &str = "WAGGLE_TEST_UNPRIVILEGED";
     if env::var_os(CHILD).is_some() {
-        println!("{}", check_host().unwrap_err());
+        println!("{}", line(check_host()));
         return;
     }
     // The directory of the test binary may be closed to others.
@@ -252,7 +261,8 @@ fn without_privileges_the_capabilities_are_named() {
     let output = command.env(CHILD, "1").uid(65534).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(
-        text.contains("CAP_BPF, CAP_NET_ADMIN, CAP_PERFMON"),
+        text.contains("error[missing-capabilities]: ")
+            && text.contains("CAP_BPF, CAP_NET_ADMIN, CAP_PERFMON"),
         "{text}"
     );
 }

@@ -117,7 +117,9 @@ fn a_reload_says_what_changed_and_a_bad_one_changes_nothing() {
     .unwrap();
     let refused = daemon.waggle(&["reload"]);
     assert!(
-        !refused.ok() && refused.stderr.contains("edge.flow_entries"),
+        refused
+            .stderr
+            .starts_with("error[fixed-setting]: edge.flow_entries"),
         "{refused:?}"
     );
 }

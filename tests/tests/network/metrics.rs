@@ -241,7 +241,7 @@ fn a_port_in_use_is_refused_before_anything_is_attached() {
     let Outcome { status, stderr, .. } = lab.edge().outcome(&run);
     assert_eq!(status, Some(1), "{stderr}");
     let words = [
-        "edge.metrics 127.0.0.1:9390: the port is in use",
+        "error[port-in-use]: edge.metrics 127.0.0.1:9390 is in use; ",
         "sport = :9390",
     ];
     assert!(words.iter().all(|words| stderr.contains(words)), "{stderr}");
@@ -261,7 +261,8 @@ fn a_reload_can_not_move_the_listener() {
     let said = daemon.waggle(&["reload"]);
     assert_eq!(said.status, Some(1));
     assert!(
-        said.stderr.contains("edge.metrics can not change"),
+        said.stderr
+            .starts_with("error[fixed-setting]: edge.metrics can not change"),
         "{said:?}"
     );
     scrape(&lab);

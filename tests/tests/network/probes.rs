@@ -124,7 +124,7 @@ fn a_reload_with_a_file_that_is_no_certificate_is_refused_with_its_place() {
         "{outcome:?}"
     );
     assert!(
-        outcome.stderr.contains("holds no certificate"),
+        outcome.stderr.contains("error[no-certificate]: "),
         "{outcome:?}"
     );
     wait_all_up(&daemon, 1);

@@ -68,6 +68,8 @@ fn case_34_a_new_service_forwards_to_nobody_before_its_own_backends_are_known() 
         said.ok() && said.stdout.contains("service web removed"),
         "{said:?}"
     );
+    let waits = "warning[undecided-group]: group other waits for its first probe results; ";
+    assert!(said.stdout.contains(waits), "{said:?}");
     let to_other = SocketAddrV4::new(*WEB.ip(), 81);
     let passed = verdict(&daemon, "not_ours");
     send_syn(lab.client(), 3_000, to_other, 0);
@@ -202,9 +204,11 @@ fn sighup_reloads_and_with_a_bad_file_changes_nothing() {
         kill(Pid::from_raw(i32::try_from(pid).unwrap()), Signal::SIGHUP).unwrap();
     };
     hang_up(&tables(&[1]).replace("weight = 1 ", "weight = 0 "));
-    wait_log(&daemon, "Not reloaded: nothing changed");
+    wait_log(&daemon, "Not reloaded: error: ");
     assert!(
-        daemon.log().contains("group[0].member[0].weight"),
+        daemon
+            .log()
+            .contains("error[zero-weight]: group[0].member[0].weight"),
         "{}",
         daemon.log()
     );
@@ -224,6 +228,7 @@ fn the_smallest_ring_pool_is_enough_to_leave_and_return_and_what_does_not_fit_ch
         rest,
     };
     let (two, more) = (tables(&[1, 1]), with_many(1));
+    let others = [tables(&[3, 7]), tables(&[7, 3])];
     let daemon = Daemon::start(lab.edge(), smallest(&two));
     // The place of the ring before comes free within a second or two.
     let connects_to = |backend: &str| {
@@ -240,15 +245,30 @@ fn the_smallest_ring_pool_is_enough_to_leave_and_return_and_what_does_not_fit_ch
     wait_all_up(&daemon, 2);
     connects_to("backend-2");
 
+    // A second change comes before packets have left what the first one replaced.
+    let mut others = others.iter().cycle();
+    wait_until(DEADLINE, "a ring that waits", || {
+        daemon.configure(smallest(others.next().expect("a cycle")));
+        let said = daemon.waggle(&["reload"]);
+        assert!(said.ok(), "{said:?}");
+        said.stdout
+            .contains("warning[waits-for-room]: not in force yet: ")
+    });
+    wait_until(DEADLINE, "it in force", || {
+        status(&daemon)["pending"].is_null()
+    });
+
     let ring = status(&daemon)["groups"][0]["ring_hash"].clone();
     daemon.configure(smallest(&more));
     let said = daemon.waggle(&["reload"]);
     assert!(
-        !said.ok() && said.stderr.contains("nothing changed"),
+        !said.ok() && said.stderr.ends_with("\nnote: nothing changed\n"),
         "{said:?}"
     );
     assert!(
-        said.stderr.contains("edge.ring_slots") && said.stderr.contains("49152"),
+        said.stderr
+            .contains("error[small-ring-pool]: edge.ring_slots: ")
+            && said.stderr.contains("49152"),
         "{said:?}"
     );
     assert_eq!(status(&daemon)["groups"].as_array().unwrap().len(), 1);
@@ -292,6 +312,25 @@ fn case_63_a_reload_of_a_thousand_backends_keeps_what_is_known_and_leaves_nothin
     let said = reload(&daemon, &with_many(4_094));
     let refused = "there are 4096 members of groups that services use; use at most 4095";
     assert!(said.stderr.contains(refused), "{}", said.stderr);
+}
+
+#[test]
+fn another_file_is_in_use_until_the_daemon_ends() {
+    let lab = lab(1);
+    let _server = Nginx::start(&lab.backends[0], PORT);
+    let mut daemon = start(&lab, &[1]);
+    wait_all_up(&daemon, 1);
+    let other = daemon.config().with_file_name("other.toml");
+    let text = std::fs::read_to_string(daemon.config()).unwrap();
+    std::fs::write(&other, text.replace("weight = 1 ", "weight = 7 ")).unwrap();
+    let said = daemon.waggle(&["reload", other.to_str().unwrap()]);
+    assert!(
+        said.ok() && said.stdout.contains("warning[other-file]: "),
+        "{said:?}"
+    );
+    assert_eq!(member(&daemon, "backend-1")["weight"], 7);
+    daemon.restart();
+    assert_eq!(member(&daemon, "backend-1")["weight"], 1);
 }
 
 /// The tables of two backends and a second group with `count` more, to which there is no route.

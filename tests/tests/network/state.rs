@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use lb_tests::lab::{Nginx, client::connect_many};
+use lb_tests::lab::{DEADLINE, Nginx, client::connect_many, wait_until};
 
 use super::rig::{PORT, WEB, detach_line, lab, member, start, wait_all_up};
 
@@ -59,4 +59,31 @@ fn detach_works_under_a_running_daemon_and_the_next_start_serves_again() {
         1.0,
         "the drain is in force: {tally:?}"
     );
+}
+
+#[test]
+fn a_full_disk_is_told_and_what_was_set_is_in_force_all_the_same() {
+    let lab = lab(2);
+    let _servers = [0, 1].map(|i| Nginx::start(&lab.backends[i], PORT));
+    let daemon = start(&lab, &[1, 1]);
+    wait_all_up(&daemon, 2);
+    let file = daemon.control().with_file_name("state").join("state.json");
+    let written = || fs::read_to_string(&file).unwrap();
+    wait_until(DEADLINE, "a state file", || file.exists());
+    // A directory in the place of the next one is as bad as no room, and root meets it too.
+    let in_the_way = file.with_extension("json.new");
+    wait_until(DEADLINE, "a place for it", || {
+        fs::create_dir(&in_the_way).is_ok()
+    });
+    let before = written();
+    let said = daemon.waggle(&["backend", "drain", "backend-2"]);
+    assert!(said.ok(), "{said:?}");
+    let words = "warning[unsaved-state]: in force: ";
+    assert!(said.stdout.contains(words), "{said:?}");
+    assert_eq!(member(&daemon, "backend-2")["admin"], "drain");
+    assert_eq!(written(), before, "the old file stands");
+    fs::remove_dir(&in_the_way).unwrap();
+    wait_until(DEADLINE, "the drain in the file", || {
+        written().contains("drain")
+    });
 }

@@ -15,6 +15,7 @@ use crate::{
     cli::{Format, json},
     dataplane::{look, monotonic},
     model::{Model, Name},
+    refusal::{Refusal, Refused},
     table::{TargetKey, group_id},
 };
 
@@ -71,7 +72,7 @@ struct Membership {
 
 impl Left {
     /// Reads the pins; none if there are none.
-    pub(super) fn read(pin_dir: &Path, model: Option<&Model>) -> anyhow::Result<Option<Self>> {
+    pub(super) fn read(pin_dir: &Path, model: Option<&Model>) -> Result<Option<Self>, Refusal> {
         let Some(left) = look(pin_dir)? else {
             return Ok(None);
         };
@@ -110,7 +111,7 @@ impl Left {
     }
 
     /// All of it, or a part.
-    pub(super) fn print(&self, format: Format, only: Option<Part>) -> anyhow::Result<String> {
+    pub(super) fn print(&self, format: Format, only: Option<Part>) -> Result<String, Refused> {
         Ok(match (format, only) {
             (Format::Json, None) => json(self)?,
             (Format::Json, Some(Part::Service)) => json(&self.services)?,

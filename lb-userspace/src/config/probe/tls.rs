@@ -8,8 +8,8 @@ use toml::Value;
 use super::super::{
     authorities::Store,
     leaf::{self, shown},
-    problem::Wrong,
     raw::Table,
+    report::Wrong,
 };
 use crate::{model::Trust, refusal};
 

@@ -6,10 +6,8 @@ use lb_common::Protocol;
 
 use super::{GOOD, with};
 use crate::{
-    config::{
-        Errors, LoadError, Problem, assume, authorities::Host, listeners, load, parse, parse_on,
-    },
-    refusal::CONFIGURATION,
+    config::{assume, authorities::Host, listeners, load, parse, parse_on},
+    refusal::{CONFIGURATION, Code, Errors, Problem},
 };
 
 /// For each code what [`GOOD`] is changed by to provoke it: a part and what stands in its place.
@@ -219,13 +217,13 @@ fn large() -> [(&'static str, String); 4] {
 }
 
 /// The codes of files with certificates that are not what they should be.
-fn untrusted() -> Vec<&'static str> {
+fn untrusted() -> Vec<Code> {
     let broken = b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
     let code = |probe: &str, read: &dyn Fn(&Path) -> io::Result<Vec<u8>>| {
         let trusted = &Vec::new;
         let text = with("\"http\"", probe);
         let Errors(errors) = parse_on(&text, Host { read, trusted }).unwrap_err();
-        errors[0].code
+        errors[0].code.clone()
     };
     let named = "\"https\", host = \"a\", ca_file = \"/ca.pem\"";
     let gone = |_: &Path| Err(io::Error::other("gone"));
@@ -243,7 +241,7 @@ fn found(text: &str) -> Vec<Problem> {
 }
 
 /// The codes that came where they should.
-fn provoked() -> BTreeSet<&'static str> {
+fn provoked() -> BTreeSet<Code> {
     let short = CASES.iter();
     let short = short.map(|(code, part, instead)| (*code, with(part, instead)));
     let mut provoked = BTreeSet::new();
@@ -252,7 +250,8 @@ fn provoked() -> BTreeSet<&'static str> {
         (*code, with("group = \"g\"", &rules))
     });
     for (code, text) in short.chain(rules).chain(longer()).chain(large()) {
-        let codes: Vec<_> = found(&text).iter().map(|problem| problem.code).collect();
+        let codes: Vec<_> = found(&text).into_iter().map(|it| it.code).collect();
+        let code = Code::from(code);
         assert!(codes.contains(&code), "{code} is expected, {codes:?} came");
         provoked.insert(code);
     }
@@ -260,14 +259,19 @@ fn provoked() -> BTreeSet<&'static str> {
     let Errors(assumed) = assume::parse("pin = 1", &model.backends).unwrap_err();
     let listener = (Protocol::TCP, "203.0.113.10:80".parse().unwrap());
     let served = listeners::warnings_for_listeners(&model, &[listener], &BTreeSet::new());
-    provoked.extend(assumed.iter().chain(&served).map(|problem| problem.code));
+    provoked.extend(
+        assumed
+            .into_iter()
+            .chain(served)
+            .map(|problem| problem.code),
+    );
     provoked.extend(unread());
     provoked.extend(untrusted());
     provoked
 }
 
 /// The codes of files that have no text to be checked.
-fn unread() -> Vec<&'static str> {
+fn unread() -> Vec<Code> {
     let directory = tempfile::tempdir().unwrap();
     let huge = directory.path().join("huge");
     fs::File::create(&huge).unwrap().set_len(1 << 30).unwrap();
@@ -276,17 +280,14 @@ fn unread() -> Vec<&'static str> {
         huge,
         directory.path().into(),
     ];
-    let code = |path: &std::path::PathBuf| match load(path).unwrap_err() {
-        LoadError::Unread(refusal) => refusal.code,
-        LoadError::Mistakes { errors, .. } => panic!("{errors}"),
-    };
+    let code = |path: &std::path::PathBuf| load(path).unwrap_err().errors[0].code.clone();
     paths.iter().map(code).collect()
 }
 
 #[test]
 fn every_refusal_of_a_file_is_provoked() {
     let entries = CONFIGURATION.iter().flat_map(|area| area.entries);
-    let codes: BTreeSet<_> = entries.map(|entry| entry.code).collect();
+    let codes: BTreeSet<_> = entries.map(|entry| Code::from(entry.code)).collect();
     let provoked = provoked();
     let untested: Vec<_> = codes.difference(&provoked).collect();
     assert!(untested.is_empty(), "add a case for {untested:?}");

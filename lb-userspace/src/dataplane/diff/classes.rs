@@ -203,7 +203,7 @@ fn meaning(class: &Class, tables: &Tables, scope: &Scope<'_>) -> Vec<Meaning> {
     told_apart(tables, scope).map(meaning).collect()
 }
 
-fn too_many(new: usize, standing: usize, resting: usize) -> DoesNotFit {
+pub(super) fn too_many(new: usize, standing: usize, resting: usize) -> DoesNotFit {
     let (needed, size) = (new + standing, CLASSES as usize);
     if needed <= size {
         return DoesNotFit::NotYet {

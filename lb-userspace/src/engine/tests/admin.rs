@@ -164,5 +164,5 @@ fn a_command_that_can_not_be_obeyed_is_refused_and_changes_nothing() {
     assert_eq!(unknown.to_string(), "there is no service `z`; there is web");
     codes.insert(unknown.code);
     let entries = CONTROL.iter().flat_map(|area| area.entries);
-    assert_eq!(codes, entries.map(|entry| entry.code).collect());
+    assert_eq!(codes, entries.map(|entry| entry.code.into()).collect());
 }

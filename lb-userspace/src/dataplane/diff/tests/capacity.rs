@@ -1,4 +1,9 @@
 use super::*;
+use crate::refusal::{Code, Refusal};
+
+fn code(error: DoesNotFit) -> Code {
+    Refusal::from(error).code
+}
 
 #[test]
 fn case_38_too_many_members_are_refused_whole() {
@@ -9,14 +14,17 @@ fn case_38_too_many_members_are_refused_whole() {
     let mut tables = Tables::new(capacity);
     update(&mut tables, &image(&[("a", &[1, 2, 3])]));
     let full = DoesNotFit::Targets { needed: 4, size: 3 };
-    assert_eq!(diff(&tables, &image(&[("a", &[1, 2, 3, 4])])), Err(full));
+    let error = diff(&tables, &image(&[("a", &[1, 2, 3, 4])])).unwrap_err();
+    assert_eq!(error, full);
+    assert_eq!(code(error), "full-targets");
 
     let next = image(&[("a", &[1, 2, 4])]);
     let error = diff(&tables, &next).unwrap_err();
     assert!(
         matches!(error, DoesNotFit::NotYet { map: "TARGETS", .. }),
-        "{error}"
+        "{error:?}"
     );
+    assert_eq!(code(error), "no-room-yet");
     update(&mut tables, &image(&[("a", &[1, 2])]));
     rest(&mut tables);
     for change in collect(&tables, &next, &BTreeSet::new()) {
@@ -39,12 +47,9 @@ fn case_38_a_ring_that_does_not_fit_names_the_setting_and_the_size() {
             size: 3 * CHUNK
         }
     );
-    assert!(
-        error
-            .to_string()
-            .contains("raise `edge.ring_slots` to at least 256"),
-        "{error}"
-    );
+    let refusal = Refusal::from(error);
+    assert_eq!(refusal.code, "full-ring-pool");
+    assert_eq!(refusal.mend, "raise `edge.ring_slots` to at least 256");
 
     image.rings.insert(name("a"), ring("a", &[1], 64));
     update(&mut tables, &image);
@@ -178,15 +183,14 @@ fn case_38_too_many_groups_and_services_are_refused_whole() {
     let mut three = image(&[("a", &[1])]);
     publish(&mut three, service_key(0, 81), "a");
     publish(&mut three, service_key(0, 82), "a");
-    assert_eq!(
-        diff(&tables, &three),
-        Err(DoesNotFit::Services { needed: 3, size: 2 })
-    );
+    let error = diff(&tables, &three).unwrap_err();
+    assert_eq!(error, DoesNotFit::Services { needed: 3, size: 2 });
+    assert_eq!(code(error), "full-services");
 
     update(&mut tables, &Image::default());
     let error = diff(&tables, &image(&[("b", &[2])])).unwrap_err();
     assert!(
         matches!(error, DoesNotFit::NotYet { map: "RINGS", .. }),
-        "{error}"
+        "{error:?}"
     );
 }

@@ -162,7 +162,7 @@ proptest! {
         for image in images {
             shown = expected(&shown, &image);
             while let Err(error) = settle(&mut tables, &image) {
-                let DoesNotFit::RingSlots { needed, size } = error else { panic!("{error}") };
+                let DoesNotFit::RingSlots { needed, size } = error else { panic!("{error:?}") };
                 prop_assert_eq!(size, tables.slots.len());
                 prop_assert!(needed > size);
                 tables.slots.resize(needed, 0);
