@@ -228,7 +228,7 @@ fn revival(stage: &mut Stage<'_>) -> Result<String, String> {
     traffic.run_for(Duration::from_millis(700));
     let record = traffic.stop();
     let first = record.first_answer("b").ok_or("b answered nothing")?;
-    ensure(record.errors().len() == 0, || {
+    ensure(record.errors().is_empty(), || {
         format!("{} requests failed", record.errors().len())
     })?;
     Ok(format!(
@@ -334,7 +334,7 @@ fn restart(stage: &mut Stage<'_>) -> Result<String, String> {
     stage.wait_health(&[("a", "up"), ("b", "up"), ("c", "up")]);
     traffic.run_for(Duration::from_millis(500));
     let record = traffic.stop();
-    ensure(record.errors().len() == 0, || {
+    ensure(record.errors().is_empty(), || {
         format!("{} requests failed", record.errors().len())
     })?;
     Ok(format!(

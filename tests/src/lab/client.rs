@@ -280,7 +280,7 @@ impl UdpFlow {
         self.socket.send(number.as_bytes())?;
         let mut buffer = [0; 2048];
         for _ in 0..self.sent {
-            let length = self.socket.recv(&mut buffer)?;
+            let length = self.receive(&mut buffer)?;
             let text = String::from_utf8_lossy(&buffer[..length]);
             match text.rsplit_once(' ') {
                 Some((backend, echo)) if echo == number => return Ok(backend.to_owned()),
@@ -289,6 +289,16 @@ impl UdpFlow {
             }
         }
         Err(io::ErrorKind::TimedOut.into())
+    }
+
+    /// A wait with a limit ends with any signal to the process, whoever it is for.
+    fn receive(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match self.socket.recv(buffer) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                received => return received,
+            }
+        }
     }
 }
 

@@ -104,8 +104,8 @@ fn both(name: &str) -> [Vec<String>; 2] {
 fn open(client: &Host) -> Vec<Connection> {
     let all = services().into_iter().cycle().take(20);
     let open = |service| {
-        let mut connection = Connection::open(service, None).unwrap();
-        connection.ask_on("/").unwrap();
+        let mut connection = Connection::open(service, None).expect("a connection");
+        connection.ask_on("/").expect("an answer");
         connection
     };
     client.enter(|| all.map(open).collect())
@@ -115,7 +115,8 @@ fn open(client: &Host) -> Vec<Connection> {
 #[track_caller]
 fn all_on(connections: &mut [Connection], backend: &str) {
     for connection in connections {
-        assert_eq!(connection.ask_on("/").unwrap().backend, backend);
+        let answer = connection.ask_on("/").expect("an answer");
+        assert_eq!(answer.backend, backend);
     }
 }
 

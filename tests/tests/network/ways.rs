@@ -89,8 +89,8 @@ impl Way {
     #[track_caller]
     fn flow_on(self, client: &Host, backend: &Host) -> Flow {
         let open = || {
-            let mut flow = Flow::open(self).unwrap();
-            (flow.ask().unwrap() == backend.name()).then_some(flow)
+            let mut flow = Flow::open(self).expect("a flow");
+            (flow.ask().expect("an answer") == backend.name()).then_some(flow)
         };
         client
             .enter(|| (0..100).find_map(|_| open()))
