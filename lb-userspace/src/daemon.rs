@@ -3,6 +3,7 @@
 mod answer;
 mod log;
 mod measures;
+mod prove;
 mod start;
 mod state;
 
@@ -21,11 +22,14 @@ use tokio::{
     time::{MissedTickBehavior, interval},
 };
 
-use self::{measures::Measures, state::StateFile};
+use self::{measures::Measures, prove::Loaded, state::StateFile};
 use crate::{
     config,
     control::{Question, Reloaded},
-    dataplane::{Attachment, Change, Kernel, Lock, Mode, Tables, collect, diff, monotonic},
+    dataplane::{
+        Attachment, Change, Kernel, Lock, Mode, Prover, ProverError, Tables, collect, diff,
+        monotonic,
+    },
     engine::{Effect, Engine, Event},
     metrics::Scrape,
     model::Destination,
@@ -84,6 +88,10 @@ struct Daemon {
     unsaved: bool,
     turns: u32,
     measures: Measures,
+    /// The program that tells how it decides: loaded for the first question, and kept. Or why it could
+    /// not be.
+    prover: Option<Result<Prover, ProverError>>,
+    loaded: mpsc::Sender<Loaded>,
     /// Holds the program's log, if it has one.
     _object: Ebpf,
     _lock: Lock,
@@ -94,6 +102,7 @@ struct Inputs {
     samples: mpsc::Receiver<(StreamKey, Sample)>,
     ways: mpsc::Receiver<(Destination, Way)>,
     questions: mpsc::Receiver<Question>,
+    provers: mpsc::Receiver<Loaded>,
     scrapes: mpsc::Receiver<Scrape>,
     terminate: Signal,
     interrupt: Signal,
@@ -114,7 +123,8 @@ impl Daemon {
                 1.. = inputs.ways.recv_many(&mut ways, AT_ONCE) => {
                     self.event(Event::Ways(mem::take(&mut ways)));
                 }
-                Some(question) = inputs.questions.recv() => self.answer(question),
+                Some(question) = inputs.questions.recv() => self.take(question),
+                Some(loaded) = inputs.provers.recv() => self.take_loaded(loaded),
                 Some(scrape) = inputs.scrapes.recv() => {
                     let snapshot = self.snapshot().map_err(|error| format!("{error:#}"));
                     let _client_is_gone = scrape.send(snapshot);

@@ -256,8 +256,8 @@ fn t01_explain_works_offline_with_what_is_assumed() {
     );
 }
 
-#[test]
-fn explain_offline_names_the_class_and_the_rule() {
+/// A configuration whose service `web` drops certain clients, in a directory that goes with the value.
+fn with_rule() -> (tempfile::TempDir, String) {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("waggle.toml");
     let text = r#"
@@ -276,13 +276,19 @@ fn explain_offline_names_the_class_and_the_rule() {
         rule = [{ clients = ["192.0.2.0-192.0.2.99"], answer = "drop" }]
     "#;
     std::fs::write(&file, text).unwrap();
+    let file = file.to_str().unwrap().to_owned();
+    (dir, file)
+}
+
+#[test]
+fn explain_offline_names_the_class_and_the_rule() {
+    let (_dir, config) = with_rule();
     let explain = |client: &str| {
-        let config = file.to_str().unwrap();
         let json = ["--format", "json"];
         let offline = [
             "explain",
             "--config",
-            config,
+            &config,
             "--service",
             "web",
             "--client",
@@ -302,4 +308,28 @@ fn explain_offline_names_the_class_and_the_rule() {
         (&0.into(), &"forward".into())
     );
     assert_eq!(served.get("rule"), None);
+}
+
+#[test]
+fn explain_offline_refuses_a_client_of_the_other_family() {
+    let (_dir, config) = with_rule();
+    let asked = [
+        "explain",
+        "--config",
+        &config,
+        "--service",
+        "web",
+        "--client",
+    ];
+    let (status, stdout, stderr) = said(&[&asked[..], &["2001:db8::7"]].concat());
+    assert_eq!((status, stdout.as_str()), (Some(1), ""));
+    let why = "waggle: 2001:db8::7 is an IPv6 address, and service `web` has the IPv4 address \
+               203.0.113.10; name an IPv4 client\n";
+    assert_eq!(stderr, why);
+    let (status, stdout, _) = said(&[&asked[..], &["::ffff:192.0.2.7"]].concat());
+    assert_eq!(status, Some(0));
+    assert!(
+        stdout.starts_with("service web, client 192.0.2.7\n"),
+        "{stdout}"
+    );
 }

@@ -37,7 +37,8 @@ file has its place before it: `group[2].member[0].weight`, counted from 0. What 
 differs from case to case. `waggle check --format json` prints each mistake with its code.
 "
     .to_owned();
-    for Area { title, entries } in refusal::CONFIGURATION.iter().chain(refusal::CONTROL) {
+    let areas = [refusal::CONFIGURATION, refusal::CONTROL, refusal::KERNEL];
+    for Area { title, entries } in areas.into_iter().flatten() {
         text += &format!("\n## {title}\n\n| code | message | what it means | what to do |\n");
         text += "|---|---|---|---|\n";
         for entry in *entries {

@@ -50,7 +50,7 @@ enum Command {
 pub struct Said {
     /// What to print.
     pub text: String,
-    /// Why it is not all that was asked for, if it is not.
+    /// Why it is not all that was asked for, or not as it should be, if so: the exit status is 1.
     pub lacks: Option<anyhow::Error>,
 }
 
@@ -72,7 +72,7 @@ impl Cli {
             Command::Check(arguments) => arguments.run(),
             Command::Completions(arguments) => arguments.run(),
             Command::Detach(arguments) => arguments.run(),
-            Command::Explain(arguments) => arguments.run(),
+            Command::Explain(arguments) => return arguments.run(),
             Command::Member(arguments) => arguments.run(),
             Command::Reload(arguments) => arguments.run(),
             Command::Run(arguments) => arguments.run(),

@@ -23,10 +23,8 @@ impl Daemon {
         let answer = match request {
             Request::Admin(change) => self.admin(change).map(Reply::Done),
             Request::Explain { service, client } => self
-                .engine
                 .explain(&service, client)
-                .map(|explanation| Reply::Explained(Box::new(explanation)))
-                .map_err(Into::into),
+                .map(|explanation| Reply::Explained(Box::new(explanation))),
             Request::Reload { path } => self.reload(path).map(Reply::Reloaded),
             Request::Status => {
                 self.kernel

@@ -41,6 +41,7 @@ impl Daemon {
         let (way_sender, ways) = mpsc::channel(1024);
         let (sample_sender, samples) = mpsc::channel(1024);
         let (question_sender, questions) = mpsc::channel(64);
+        let (loaded, provers) = mpsc::channel(64);
         let neighbours = Neighbours::start(&edge.interface, way_sender).await?;
         let (state, saved) = StateFile::open(&edge.state_dir)?;
         let (scrape_sender, scrapes) = mpsc::channel(64);
@@ -73,6 +74,8 @@ impl Daemon {
             unsaved: false,
             turns: 0,
             measures: Measures::default(),
+            prover: None,
+            loaded,
             _object: attached.object,
             _lock: lock,
         };
@@ -84,6 +87,7 @@ impl Daemon {
             samples,
             ways,
             questions,
+            provers,
             scrapes,
             terminate,
             interrupt,

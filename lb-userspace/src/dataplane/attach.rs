@@ -198,7 +198,7 @@ pub(super) fn attach(
     settle(program, interface, pins)
 }
 
-fn program(ebpf: &mut Ebpf) -> Result<&mut Xdp, AttachError> {
+pub(super) fn program(ebpf: &mut Ebpf) -> Result<&mut Xdp, AttachError> {
     ebpf.program_mut(PROGRAM)
         .ok_or_else(|| program_error(format!("the object has no program `{PROGRAM}`")))?
         .try_into()
@@ -208,7 +208,7 @@ fn program(ebpf: &mut Ebpf) -> Result<&mut Xdp, AttachError> {
 /// The verifier gives up when a signal comes; libbpf tries as often.
 const ATTEMPTS: usize = 5;
 
-fn load(program: &mut Xdp) -> Result<(), AttachError> {
+pub(super) fn load(program: &mut Xdp) -> Result<(), AttachError> {
     for _ in 1..ATTEMPTS {
         match program.load() {
             Err(ProgramError::LoadError { io_error, .. })

@@ -18,6 +18,7 @@ mod mapped;
 pub mod object;
 mod pins;
 mod pool;
+mod prover;
 mod start;
 mod tables;
 
@@ -33,6 +34,7 @@ pub use self::{
     lock::{Lock, LockError},
     look::{Left, LookError, look},
     pins::PinsError,
+    prover::{Prover, ProverError},
     start::{StartError, Started},
     tables::{Capacity, Tables},
 };

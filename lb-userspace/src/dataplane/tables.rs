@@ -1,5 +1,6 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
     sync::Arc,
 };
 
@@ -132,6 +133,16 @@ impl Tables {
     /// The class numbers of clients, as packets find them.
     pub fn clients_in_use(&self) -> &ClassTable {
         &self.clients
+    }
+
+    /// Class number and descriptor that the packets of a client find for a published service.
+    pub fn row_for(&self, key: &ServiceKey, client: IpAddr) -> Option<(u32, Descriptor)> {
+        let row = self.services.get(key)?.row;
+        let class = match row.classes() {
+            0 | 1 => 0,
+            _ => self.clients.class_of(client).into(),
+        };
+        Some((class, self.row(row.first().saturating_add(class))))
     }
 
     /// The target ids in the slots of the ring that a row points to; empty if it has no answer.

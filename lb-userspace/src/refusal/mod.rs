@@ -42,6 +42,7 @@ macro_rules! refusals {
 
 pub(crate) mod file;
 pub(crate) mod group;
+pub(crate) mod kernel;
 pub(crate) mod operator;
 pub(crate) mod probe;
 pub(crate) mod service;
@@ -85,6 +86,9 @@ pub struct Area {
 
 /// What the daemon refuses when it is asked.
 pub const CONTROL: &[Area] = &[operator::AREA];
+
+/// What is wrong with the kernel's tables, or with a question about them.
+pub const KERNEL: &[Area] = &[kernel::AREA];
 
 /// What can be wrong with a configuration file.
 pub const CONFIGURATION: &[Area] = &[

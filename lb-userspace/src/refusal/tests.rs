@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use super::*;
 
 fn entries() -> impl Iterator<Item = &'static Entry> {
-    let areas = CONFIGURATION.iter().chain(CONTROL);
+    let areas = CONFIGURATION.iter().chain(CONTROL).chain(KERNEL);
     areas.flat_map(|area| area.entries)
 }
 

@@ -1,4 +1,7 @@
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
+};
 
 use crate::class::Partition;
 
@@ -47,6 +50,14 @@ impl ClassTable {
         Self::new(v4.collect(), v6.collect())
     }
 
+    /// The number of a client's class.
+    pub fn class_of(&self, client: IpAddr) -> u16 {
+        match client.to_canonical() {
+            IpAddr::V4(v4) => number_at(&self.v4, v4.to_bits()),
+            IpAddr::V6(v6) => number_at(&self.v6, v6.to_bits()),
+        }
+    }
+
     /// The runs of IPv4.
     pub fn v4(&self) -> &[(u32, u16)] {
         &self.v4
@@ -88,6 +99,11 @@ impl ClassTable {
         tree.pick(root, 0, &mut prefixes);
         prefixes
     }
+}
+
+fn number_at<A: Ord>(runs: &[(A, u16)], address: A) -> u16 {
+    let next = runs.partition_point(|(first, _)| *first <= address);
+    next.checked_sub(1).map_or(0, |run| runs[run].1)
 }
 
 /// A binary tree of prefixes, each with the numbers that are best for what is in it
@@ -169,10 +185,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    fn number_at<A: Copy + Ord>(runs: &[(A, u16)], address: A) -> u16 {
-        runs[runs.partition_point(|(first, _)| *first <= address) - 1].1
-    }
 
     fn longest_match(prefixes: &BTreeMap<(u128, u8), u16>, address: u128) -> u16 {
         let found = (0..=128).rev().find_map(|length: u8| {

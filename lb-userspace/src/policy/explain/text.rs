@@ -27,6 +27,10 @@ impl fmt::Display for Explanation {
             Outcome::Pass => writeln!(f, "\nnew flows are left to this host"),
             Outcome::Drop => writeln!(f, "\nno member may get traffic: new flows are dropped"),
             Outcome::Forward => self.write_shares(f),
+        }?;
+        match &self.proof {
+            Some(proof) => write!(f, "\n{proof}"),
+            None => Ok(()),
         }
     }
 }
