@@ -14,6 +14,7 @@ mod network {
     mod neighbours;
     mod privileges;
     mod probes;
+    mod proof;
     mod raw;
     mod refusals;
     mod reload;
