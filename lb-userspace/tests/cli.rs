@@ -73,6 +73,7 @@ fn every_command_says_what_it_does() {
             "Run the daemon: attach the program, probe the backends",
         ),
         (&["status"], "Show what the daemon knows"),
+        (&["table"], "Show what packets go by"),
     ];
     for (command, words) in words {
         let (status, stdout, stderr) = said(&[command, &["--help"]].concat());
@@ -103,6 +104,7 @@ fn the_list_of_commands_is_the_one_that_is_tested_here() {
         "reload",
         "run",
         "status",
+        "table",
         "help",
     ];
     assert_eq!(names, tested);

@@ -23,6 +23,7 @@ mod network {
     mod rules;
     mod state;
     mod steering;
+    mod table;
     mod unreachable;
     mod without_daemon;
 }

@@ -7,17 +7,24 @@ mod completions;
 mod detach;
 mod explain;
 mod member;
+mod names;
 mod reload;
 mod run;
 mod status;
+mod table;
 
-use std::path::PathBuf;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::{
     control::{Reply, Request, ask, find},
     engine::{AdminChange, Override, Subject},
+    model::{Edge, Model},
+    refusal::kernel,
 };
 
 /// Waggle: a layer-4 load balancer that steers packets in XDP to the backends that serve each
@@ -43,6 +50,7 @@ enum Command {
     Reload(reload::Arguments),
     Run(run::Arguments),
     Status(status::Arguments),
+    Table(table::Arguments),
 }
 
 /// What a command has to say.
@@ -77,6 +85,7 @@ impl Cli {
             Command::Reload(arguments) => arguments.run(),
             Command::Run(arguments) => arguments.run(),
             Command::Status(arguments) => return arguments.run(),
+            Command::Table(arguments) => arguments.run(),
         };
         text.map(Said::from)
     }
@@ -94,6 +103,24 @@ struct Daemon {
 }
 
 impl Daemon {
+    /// Takes the place of the socket from a configuration, unless one was given.
+    fn locate(&mut self, model: Option<&Model>) {
+        if let (None, Some(model)) = (&self.control, model) {
+            self.control = Some(model.edge.control.clone());
+        }
+    }
+
+    /// Where a daemon that is gone has its pins, as far as that can be known.
+    fn pin_dir(&self, model: Option<&Model>) -> anyhow::Result<Option<PathBuf>> {
+        match (model, &self.edge, &self.control) {
+            (Some(model), _, _) => Ok(Some(model.edge.pin_dir.clone())),
+            (None, Some(edge), _) => Ok(Some(Edge::default_pin_dir(edge))),
+            // Whose socket that is, nobody knows.
+            (None, None, Some(_)) => Ok(None),
+            (None, None, None) => only_directory(Path::new(Edge::PIN_ROOT)),
+        }
+    }
+
     /// Asks and returns the reply, unless it is a refusal.
     fn ask(&self, request: &Request) -> anyhow::Result<Reply> {
         let path = match &self.control {
@@ -114,6 +141,20 @@ impl Daemon {
             Reply::Done(lines) => Ok(lines.join("\n") + "\n"),
             other => Err(unexpected(&other)),
         }
+    }
+}
+
+/// The only directory in `root`, if there is one at all.
+fn only_directory(root: &Path) -> anyhow::Result<Option<PathBuf>> {
+    let entries = fs::read_dir(root).into_iter().flatten().flatten();
+    let directories: Vec<_> = entries
+        .map(|entry| entry.path())
+        .filter(|it| it.is_dir())
+        .collect();
+    match directories.as_slice() {
+        [] => Ok(None),
+        [only] => Ok(Some(only.clone())),
+        _ => Err(kernel::several_edges(root.display()).into()),
     }
 }
 

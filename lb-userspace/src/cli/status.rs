@@ -1,23 +1,21 @@
 mod left;
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    net::SocketAddr,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use self::left::Left;
-use super::{Daemon, Format, Said, columns::columns, examples, json, unexpected};
+use super::{
+    Daemon, Format, Said,
+    columns::{columns, header},
+    examples, json, unexpected,
+};
 use crate::{
     config,
     control::{EdgeView, NoDaemon, Reply, Request, Status},
     engine::{GroupView, MemberView},
-    model::{Admin, Edge, Health, Model, Name},
+    model::{Admin, Health, Model, Name},
 };
 
 /// Show what the daemon knows: services, groups, health, shares, flows, verdicts.
@@ -57,9 +55,7 @@ impl Arguments {
     pub(super) fn run(mut self) -> anyhow::Result<Said> {
         let checked = self.config.as_deref().map(config::load).transpose()?;
         let model = checked.map(|checked| checked.model);
-        if let (None, Some(model)) = (&self.daemon.control, &model) {
-            self.daemon.control = Some(model.edge.control.clone());
-        }
+        self.daemon.locate(model.as_ref());
         match self.daemon.ask(&Request::Status) {
             Ok(Reply::Status(status)) => self.print(&status).map(Said::from),
             Ok(other) => Err(unexpected(&other)),
@@ -76,13 +72,7 @@ impl Arguments {
 
     /// What a daemon that is gone has left.
     fn left(&self, model: Option<&Model>) -> anyhow::Result<Option<Left>> {
-        let pin_dir = match (model, &self.daemon.edge, &self.daemon.control) {
-            (Some(model), _, _) => Some(model.edge.pin_dir.clone()),
-            (None, Some(edge), _) => Some(Edge::default_pin_dir(edge)),
-            // Whose socket that is, nobody knows.
-            (None, None, Some(_)) => None,
-            (None, None, None) => only_directory(Path::new(Edge::PIN_ROOT))?,
-        };
+        let pin_dir = self.daemon.pin_dir(model)?;
         pin_dir.map_or(Ok(None), |dir| Left::read(&dir, model))
     }
 
@@ -94,23 +84,6 @@ impl Arguments {
             (Format::Json, Some(Part::Backend)) => json(&memberships(&status.view.groups)),
             (Format::Text, only) => Ok(text(status, only)),
         }
-    }
-}
-
-/// The only directory in `root`, if there is one at all.
-fn only_directory(root: &Path) -> anyhow::Result<Option<PathBuf>> {
-    let entries = fs::read_dir(root).into_iter().flatten().flatten();
-    let directories: Vec<_> = entries
-        .map(|entry| entry.path())
-        .filter(|it| it.is_dir())
-        .collect();
-    match directories.as_slice() {
-        [] => Ok(None),
-        [only] => Ok(Some(only.clone())),
-        _ => anyhow::bail!(
-            "no daemon runs here, and several edges have left their tables in {}; choose one with --edge or --config",
-            root.display()
-        ),
     }
 }
 
@@ -163,6 +136,7 @@ fn edge(status: &Status) -> String {
         flows,
         flow_entries,
         attached,
+        pin_dir: _,
     } = &status.edge;
     let pending = (status.pending.iter()).map(|why| format!("NOT IN FORCE YET: {why}\n"));
     let uptime = humantime::format_duration(Duration::from_secs(*uptime_s));
@@ -292,8 +266,4 @@ fn counters(title: &str, counters: &BTreeMap<String, u64>) -> String {
         shown.join(", ")
     };
     format!("{title}: {shown}\n")
-}
-
-fn header(names: &[&str]) -> Vec<String> {
-    names.iter().map(|name| (*name).to_owned()).collect()
 }

@@ -143,6 +143,7 @@ impl Daemon {
                 uptime_s: self.started.elapsed().as_secs(),
                 heartbeat_age_s: self.heartbeat_age().as_secs(),
                 config: self.config.clone(),
+                pin_dir: edge.pin_dir.clone(),
                 flows: named.values().sum(),
                 flow_entries: edge.flow_entries,
             },

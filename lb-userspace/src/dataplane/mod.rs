@@ -7,6 +7,7 @@ mod attach;
 mod change;
 mod clients;
 mod clock;
+mod contents;
 mod detach;
 mod diff;
 mod host;
@@ -26,6 +27,7 @@ pub use self::{
     attach::{AttachError, Attachment},
     change::Change,
     clock::monotonic,
+    contents::{ClassContents, Fate, RingContents, ServiceContents},
     detach::{DetachError, Detached, detach},
     diff::{DoesNotFit, Plan, collect, diff, row_length},
     host::{HostError, check_host},

@@ -7,6 +7,7 @@ use std::{collections::BTreeMap, net::IpAddr};
 use num_traits::ToPrimitive;
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::text::percent;
 use super::{Decision, MemberIndex, StageTrace};
 use crate::{
     class::Partition,

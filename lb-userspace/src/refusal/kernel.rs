@@ -6,4 +6,19 @@ refusals! {
     "not-as-decided" not_as_decided():
         "the packet program in the kernel does not do what was decided";
         "start the daemon anew: it reads the tables back and writes what differs, while packets go on";
+
+    /// Neither a daemon nor one that has ended has made tables on this host, or `waggle detach` has removed
+    /// them.
+    "no-tables" no_tables(place):
+        "there are no tables in {place}";
+        "start a daemon with `waggle run --config FILE`, or choose another edge with --edge or --config";
+
+    /// Without a daemon to ask nobody knows which of them is meant.
+    "several-edges" several_edges(root):
+        "no daemon runs here, and several edges have left their tables in {root}";
+        "choose one with --edge or --config";
+
+    /// No client whose packets come to the service has this class by its number in the kernel's tables.
+    "no-such-class" no_such_class(class, known):
+        "no client is of class {class}"; "the classes are {known}";
 }

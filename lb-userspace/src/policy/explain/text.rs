@@ -108,7 +108,7 @@ fn listed(names: &[Name]) -> String {
 }
 
 /// `30 %`, `11.67 %`: two decimals, without zeros at the end.
-pub(super) fn percent(share: f64) -> String {
+pub(crate) fn percent(share: f64) -> String {
     let percent = share * 100.;
     if percent < 0.01 {
         return "<0.01 %".to_owned();
