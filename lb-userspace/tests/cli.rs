@@ -23,7 +23,7 @@ fn said(arguments: &[&str]) -> (Option<i32>, String, String) {
 
 #[test]
 fn every_command_says_what_it_does() {
-    let words: [(&[&str], _); 19] = [
+    let words: [(&[&str], _); 20] = [
         (&[], "a layer-4 load balancer"),
         (
             &["backend"],
@@ -112,7 +112,7 @@ fn the_list_of_commands_is_the_one_that_is_tested_here() {
 
 #[test]
 fn wrong_usage_is_2_and_says_what_is_right() {
-    let cases: [(&[&str], _); 12] = [
+    let cases: [(&[&str], _); 15] = [
         (&["stauts"], "'status'"),
         (&[], "Usage: waggle"),
         (&["status", "--colour"], "--colour"),
@@ -125,6 +125,12 @@ fn wrong_usage_is_2_and_says_what_is_right() {
             &["explain", "--service", "web", "--client", "300.1.1.1"],
             "300.1.1.1",
         ),
+        (
+            &["table", "--client", "192.0.2.7", "--class", "1"],
+            "'--client <IP>' cannot be used with '--class <N>'",
+        ),
+        (&["table", "--class", "one"], "invalid value 'one'"),
+        (&["table", "--client", "192.0.2.0/24"], "192.0.2.0/24"),
         (&["backend", "drain", "a b"], "a name is 1 to 63 letters"),
         (&["member", "web", "drain"], "write it as GROUP/NAME"),
         (

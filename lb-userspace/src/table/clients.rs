@@ -3,10 +3,7 @@ use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
 };
 
-use crate::{
-    class::Partition,
-    model::{Clients, Prefix},
-};
+use crate::{class::Partition, model::Prefix};
 
 /// Addresses of one last byte: what an element of CLIENTS_V4_LONG tells apart.
 const BLOCK: u32 = 1 << 8;
@@ -76,22 +73,22 @@ impl ClassTable {
         &self.numbers
     }
 
-    /// The IPv4 clients of each number, as the fewest prefixes in ascending order.
+    /// The fewest prefixes that tell the IPv4 clients of each number, in ascending order: of those that
+    /// a client is in the longest holds.
     pub fn clients_v4(&self) -> BTreeMap<u16, Vec<Prefix>> {
-        let runs = self
-            .v4
-            .iter()
-            .map(|(first, number)| (u128::from(*first), *number));
-        covers(runs, u32::MAX.into(), |bits| {
-            Ipv4Addr::from_bits(bits as u32).into()
+        const ABOVE: u32 = u128::BITS - u32::BITS;
+        let runs = self.v4.iter();
+        let runs: Vec<_> = runs
+            .map(|(first, number)| (u128::from(*first) << ABOVE, *number))
+            .collect();
+        by_number(&runs, |bits| {
+            Ipv4Addr::from_bits((bits >> ABOVE) as u32).into()
         })
     }
 
     /// The same of IPv6.
     pub fn clients_v6(&self) -> BTreeMap<u16, Vec<Prefix>> {
-        covers(self.v6.iter().copied(), u128::MAX, |bits| {
-            Ipv6Addr::from_bits(bits).into()
-        })
+        by_number(&self.v6, |bits| Ipv6Addr::from_bits(bits).into())
     }
 
     /// The blocks of 256 IPv4 addresses that have more than one number: block, and the number of each
@@ -114,34 +111,33 @@ impl ClassTable {
     /// The fewest IPv6 prefixes, by first address and length, whose longest match gives these
     /// numbers; no match is number 0.
     pub fn prefixes(&self) -> BTreeMap<(u128, u8), u16> {
-        let mut tree = Tree::default();
-        let root = tree.grow(0, 0, &self.v6);
-        let mut prefixes = BTreeMap::new();
-        tree.pick(root, 0, &mut prefixes);
-        prefixes
+        fewest(&self.v6)
     }
+}
+
+fn fewest(runs: &[(u128, u16)]) -> BTreeMap<(u128, u8), u16> {
+    let mut tree = Tree::default();
+    let root = tree.grow(0, 0, runs);
+    let mut prefixes = BTreeMap::new();
+    tree.pick(root, 0, &mut prefixes);
+    prefixes
+}
+
+fn by_number(runs: &[(u128, u16)], address: fn(u128) -> IpAddr) -> BTreeMap<u16, Vec<Prefix>> {
+    let mut prefixes = fewest(runs);
+    // Who is in no prefix has number 0.
+    prefixes.entry((0, 0)).or_insert(0);
+    let mut clients = BTreeMap::<_, Vec<_>>::new();
+    for ((first, length), number) in prefixes {
+        let prefix = Prefix::around(address(first), length);
+        clients.entry(number).or_default().extend(prefix);
+    }
+    clients
 }
 
 fn number_at<A: Ord>(runs: &[(A, u16)], address: A) -> u16 {
     let next = runs.partition_point(|(first, _)| *first <= address);
     next.checked_sub(1).map_or(0, |run| runs[run].1)
-}
-
-/// The prefixes of runs that go on to the next one's beginning, and the last to the `highest` address.
-fn covers(
-    runs: impl Iterator<Item = (u128, u16)>,
-    highest: u128,
-    address: fn(u128) -> IpAddr,
-) -> BTreeMap<u16, Vec<Prefix>> {
-    let mut covers = BTreeMap::<_, Vec<_>>::new();
-    let mut runs = runs.peekable();
-    while let Some((first, number)) = runs.next() {
-        let last = runs.peek().map_or(highest, |(next, _)| next - 1);
-        let run = Clients::new(address(first), address(last));
-        let cover = covers.entry(number).or_default();
-        cover.extend(run.into_iter().flat_map(Clients::prefixes));
-    }
-    covers
 }
 
 /// A binary tree of prefixes, each with the numbers that are best for what is in it
@@ -251,29 +247,40 @@ mod tests {
     }
 
     #[test]
-    fn the_clients_of_a_number_are_covered_to_both_ends_of_each_family() {
-        let v4 = vec![(0, 3), (0xc633_6400, 1), (0xc633_6440, 3), (u32::MAX, 1)];
-        let table = ClassTable::new(v4, vec![(0, 0), (1, 2)]);
+    fn the_clients_of_a_number_are_told_by_the_longest_prefix() {
+        let v4 = vec![
+            (0, 3),
+            (0xc633_6400, 1),
+            (0xc633_6409, 2),
+            (0xc633_640a, 1),
+            (0xc633_6440, 3),
+        ];
+        let table = ClassTable::new(v4, vec![(0, 0), (1, 2), (2, 0)]);
         let text = |prefixes: &[Prefix]| {
             let texts: Vec<_> = prefixes.iter().map(ToString::to_string).collect();
             texts.join(" ")
         };
         let v4 = table.clients_v4();
-        assert_eq!(text(&v4[&1]), "198.51.100.0/26 255.255.255.255/32");
-        assert!(text(&v4[&3]).starts_with("0.0.0.0/1 128.0.0.0/2 192.0.0.0/6 "));
-        for client in [
-            "0.0.0.0",
-            "198.51.99.255",
-            "198.51.100.64",
-            "255.255.255.254",
-        ] {
-            let client = client.parse().unwrap();
-            assert!(v4[&3].iter().any(|it| it.contains(client)), "{client}");
-            assert_eq!(table.class_of(client), 3);
-        }
+        assert_eq!(text(&v4[&1]), "198.51.100.0/26");
+        assert_eq!(text(&v4[&2]), "198.51.100.9/32");
+        assert_eq!(text(&v4[&3]), "0.0.0.0/0");
         let v6 = table.clients_v6();
-        assert_eq!(text(&v6[&0]), "::/128");
-        assert_eq!(v6[&2].len(), 128);
+        assert_eq!(
+            (text(&v6[&0]), text(&v6[&2])),
+            ("::/0".into(), "::1/128".into())
+        );
+        for (client, number) in [
+            ("0.0.0.0", 3),
+            ("198.51.100.8", 1),
+            ("198.51.100.9", 2),
+            ("255.255.255.255", 3),
+            ("::1", 2),
+            ("::2", 0),
+        ] {
+            assert_eq!(table.class_of(client.parse().unwrap()), number, "{client}");
+        }
+        let everybody = ClassTable::default().clients_v4();
+        assert_eq!(text(&everybody[&0]), "0.0.0.0/0");
     }
 
     #[test]

@@ -32,8 +32,8 @@ struct Client {
     address: IpAddr,
     /// Its class for services with rules.
     class: u32,
-    /// The longest prefix that has the class and the client in it.
-    prefix: Option<String>,
+    /// The longest prefix that it is in, which gives it the class.
+    prefix: Prefix,
 }
 
 #[derive(Debug, Serialize)]
@@ -44,16 +44,17 @@ struct Service {
     port: u16,
     group: Option<Name>,
     group_id: u32,
+    /// Whether clients are of more than one class.
+    #[serde(skip)]
+    told_apart: bool,
     classes: Vec<Class>,
 }
 
 #[derive(Debug, Serialize)]
 struct Class {
     class: u32,
-    /// All its prefixes.
-    clients: Vec<String>,
-    /// It has the most addresses: its clients are those whom no other class has.
-    others: bool,
+    /// All its prefixes: of those that a client is in, among all classes, the longest holds.
+    clients: Vec<Prefix>,
     outcome: Outcome,
     group: Option<Name>,
     group_id: Option<u32>,
@@ -127,7 +128,7 @@ impl View {
         self.services.retain(is_reached);
         let number = tables.clients_in_use().class_of(client).into();
         for service in &mut self.services {
-            let told_apart = service.classes.len() > 1;
+            let told_apart = service.told_apart;
             service
                 .classes
                 .retain(|it| !told_apart || it.class == number);
@@ -136,12 +137,13 @@ impl View {
             IpAddr::V4(_) => tables.clients_in_use().clients_v4(),
             IpAddr::V6(_) => tables.clients_in_use().clients_v6(),
         };
-        let mut prefixes = clients.into_values().flatten();
-        let prefix = prefixes.find(|it| it.contains(client));
-        self.client = Some(Client {
+        let prefixes = clients.into_values().flatten();
+        let around = prefixes.filter(|prefix| prefix.contains(client));
+        let longest = around.max_by_key(|prefix| prefix.length());
+        self.client = longest.map(|prefix| Client {
             address: client,
             class: number,
-            prefix: prefix.map(|it| it.to_string()),
+            prefix,
         });
         Ok(())
     }
@@ -180,12 +182,7 @@ impl Service {
             group,
             classes,
         } = contents;
-        let addresses = |class: &&ClassContents| addresses(&class.clients);
-        let others = classes
-            .iter()
-            .max_by(|a, b| addresses(a).total_cmp(&addresses(b)));
-        let others = others.map(|it| it.class);
-        let class = |it: &ClassContents| Class::of(it, Some(it.class) == others, tables, names);
+        let class = |it: &ClassContents| Class::of(it, tables, names);
         Self {
             name: names.service(key).cloned(),
             address: key.address.into(),
@@ -193,6 +190,7 @@ impl Service {
             port: u16::from_be_bytes(key.port),
             group: names.group(*group).cloned(),
             group_id: *group,
+            told_apart: classes.len() > 1,
             classes: classes.iter().map(class).collect(),
         }
     }
@@ -208,16 +206,8 @@ impl Service {
     }
 }
 
-/// How large a part of their family prefixes are.
-fn addresses(prefixes: &[Prefix]) -> f64 {
-    prefixes
-        .iter()
-        .map(|it| (-f64::from(it.length())).exp2())
-        .sum()
-}
-
 impl Class {
-    fn of(contents: &ClassContents, others: bool, tables: &Tables, names: &Names) -> Self {
+    fn of(contents: &ClassContents, tables: &Tables, names: &Names) -> Self {
         let ClassContents {
             class,
             clients,
@@ -230,8 +220,7 @@ impl Class {
         let group_id = ring.and_then(|ring| ring.group);
         Self {
             class: *class,
-            clients: clients.iter().map(ToString::to_string).collect(),
-            others,
+            clients: clients.to_vec(),
             outcome: match fate {
                 Fate::Drop => Outcome::Drop,
                 Fate::Forward(_) => Outcome::Forward,
@@ -268,13 +257,7 @@ fn shares(ring: &RingContents, tables: &Tables, names: &Names) -> Vec<Share> {
 impl fmt::Display for View {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(client) = &self.client {
-            writeln!(
-                f,
-                "client {}: class {}, {}\n",
-                client.address,
-                client.class,
-                self.by(client)
-            )?;
+            writeln!(f, "{client}\n")?;
         }
         if self.services.is_empty() {
             writeln!(f, "no service is published")?;
@@ -287,14 +270,16 @@ impl fmt::Display for View {
     }
 }
 
-impl View {
-    /// What its class is by.
-    fn by(&self, client: &Client) -> String {
-        let mut classes = self.services.iter().flat_map(|it| &it.classes);
-        let is_told_apart = classes.any(|it| it.class == client.class && !it.others);
-        match client.prefix.as_ref().filter(|_| is_told_apart) {
-            Some(prefix) => format!("by {prefix}"),
-            None => "that of all whom no other class has".to_owned(),
+impl fmt::Display for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            address,
+            class,
+            prefix,
+        } = self;
+        match prefix.length() {
+            0 => write!(f, "client {address}: class {class}, with all others"),
+            _ => write!(f, "client {address}: class {class}, by {prefix}"),
         }
     }
 }
@@ -309,15 +294,16 @@ impl fmt::Display for Service {
         let mut rows = vec![header(&[
             "CLASS", "CLIENTS", "GOES TO", "RING", "BACKEND", "SLOTS", "SHARE",
         ])];
-        rows.extend(self.classes.iter().flat_map(Class::rows));
+        let classes = self.classes.iter();
+        rows.extend(classes.flat_map(|it| it.rows(self.told_apart)));
         f.write_str(&columns(2, &rows))
     }
 }
 
 impl Class {
     /// As many rows as there are backends, or prefixes that are shown; the first has the rest.
-    fn rows(&self) -> Vec<Vec<String>> {
-        let clients = self.shown_clients();
+    fn rows(&self, told_apart: bool) -> Vec<Vec<String>> {
+        let clients = self.shown_clients(told_apart);
         let shares: Vec<_> = self
             .shares
             .iter()
@@ -339,19 +325,24 @@ impl Class {
     }
 
     /// The first prefixes, and how many more there are.
-    fn shown_clients(&self) -> Vec<String> {
+    fn shown_clients(&self, told_apart: bool) -> Vec<String> {
         const MOST: usize = 4;
-        if self.others {
-            let is_all = self.clients.iter().any(|it| it.ends_with("/0"));
-            return vec![if is_all { "everybody" } else { "all others" }.to_owned()];
-        }
-        let mut shown: Vec<_> = self.clients.iter().take(MOST).cloned().collect();
-        let more = self.clients.len() - shown.len();
+        let all = if told_apart {
+            "all others"
+        } else {
+            "everybody"
+        };
+        let shown = |prefix: &Prefix| match prefix.length() {
+            0 => all.to_owned(),
+            _ => prefix.to_string(),
+        };
+        let mut texts: Vec<_> = self.clients.iter().take(MOST).map(shown).collect();
+        let more = self.clients.len() - texts.len();
         if more > 0 {
-            shown.pop();
-            shown.push(format!("and {} more", more + 1));
+            texts.pop();
+            texts.push(format!("and {} more", more + 1));
         }
-        shown
+        texts
     }
 
     fn goes(&self) -> String {

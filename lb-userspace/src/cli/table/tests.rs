@@ -130,11 +130,11 @@ fn the_text_has_every_service_with_classes_prefixes_and_shares_lined_up() {
 service web, 203.0.113.10:80 tcp
   CLASS  CLIENTS          GOES TO  RING              BACKEND  SLOTS        SHARE
   0      all others       web      {web}  a        4914/16381   30 %
-                                                     b        11467/16381  70 %
-  1      192.0.2.1/32     office   {office}  b        16381/16381  100 %
-         192.0.2.2/31
-         192.0.2.4/30
-         and 9 more
+         192.0.2.0/32                                b        11467/16381  70 %
+  1      192.0.2.0/28     office   {office}  b        16381/16381  100 %
+         192.0.2.16/30
+         192.0.2.20/32
+         198.51.100.0/26
   2      198.51.100.9/32  drop
 
 service dns, [2001:db8:203::10]:53 udp
@@ -167,11 +167,16 @@ fn json_has_all_prefixes_and_exact_slots() {
     assert_eq!((&web["name"], &web["port"]), (&"web".into(), &80.into()));
     assert_eq!(web["group_id"], group_id(&"web".parse().unwrap()));
     let office = &web["classes"][1];
-    assert_eq!(office["clients"].as_array().unwrap().len(), 12, "{office}");
-    assert_eq!(
-        (&office["outcome"], &office["others"]),
-        (&"forward".into(), &false.into())
-    );
+    let prefixes = [
+        "192.0.2.0/28",
+        "192.0.2.16/30",
+        "192.0.2.20/32",
+        "198.51.100.0/26",
+    ];
+    assert_eq!(office["clients"], serde_json::json!(prefixes));
+    let others = serde_json::json!(["0.0.0.0/0", "192.0.2.0/32"]);
+    assert_eq!(web["classes"][0]["clients"], others);
+    assert_eq!(office["outcome"], "forward");
     let slots: Vec<_> = (web["classes"][0]["shares"].as_array().unwrap().iter())
         .map(|it| (it["backend"].as_str(), it["slots"].as_u64()))
         .collect();
@@ -187,11 +192,12 @@ fn json_has_all_prefixes_and_exact_slots() {
 #[test]
 fn a_client_is_told_its_prefix_and_class_and_sees_what_it_can_reach() {
     for (client, class, by) in [
-        ("198.51.100.11", 1, "by 198.51.100.10/31"),
+        ("198.51.100.11", 1, "by 198.51.100.0/26"),
         ("198.51.100.9", 2, "by 198.51.100.9/32"),
         ("::ffff:198.51.100.9", 2, "by 198.51.100.9/32"),
-        ("198.51.100.64", 0, "that of all whom no other class has"),
-        ("2001:db8::7", 0, "that of all whom no other class has"),
+        ("192.0.2.0", 0, "by 192.0.2.0/32"),
+        ("198.51.100.64", 0, "with all others"),
+        ("2001:db8::7", 0, "with all others"),
     ] {
         let view = view(&["--client", client]).unwrap();
         let text = view.to_string();
@@ -286,4 +292,21 @@ fn what_can_not_be_shown_is_refused_with_what_there_is() {
     codes.extend(differs.refusal().map(|it| it.code));
     let entries = refusal::KERNEL.iter().flat_map(|area| area.entries);
     assert_eq!(codes, entries.map(|entry| entry.code).collect());
+}
+
+#[test]
+fn of_many_prefixes_the_first_are_shown_and_all_are_in_json() {
+    let clients = (1..=6)
+        .map(|i| format!("\"10.{}.0.0/16\"", 2 * i))
+        .collect::<Vec<_>>();
+    let file = FILE.replace("\"198.51.100.9\"", &clients.join(", "));
+    let model = config::parse(&file).expect("a good configuration").model;
+    let view = View::of(&tables(&model, None), &Names::of_model(&model));
+    let text = view.to_string();
+    let lines = "         10.4.0.0/16\n         10.6.0.0/16\n         and 3 more\n";
+    assert!(text.contains(lines), "{text}");
+    let json = serde_json::to_value(&view).unwrap();
+    let classes = json["services"][0]["classes"].as_array().unwrap();
+    let dropped = classes.iter().find(|it| it["outcome"] == "drop").unwrap();
+    assert_eq!(dropped["clients"].as_array().unwrap().len(), 6);
 }
