@@ -22,14 +22,15 @@ use tokio::{
     time::{MissedTickBehavior, interval},
 };
 
-use self::{measures::Measures, prove::Loaded, state::StateFile};
+use self::{
+    measures::Measures,
+    prove::{Loaded, Proving},
+    state::StateFile,
+};
 use crate::{
     config,
     control::{Question, Reloaded},
-    dataplane::{
-        Attachment, Change, Kernel, Lock, Mode, Prover, ProverError, Tables, collect, diff,
-        monotonic,
-    },
+    dataplane::{Attachment, Change, Kernel, Lock, Mode, Tables, collect, diff, monotonic},
     engine::{Effect, Engine, Event},
     metrics::Scrape,
     model::Destination,
@@ -88,10 +89,7 @@ struct Daemon {
     unsaved: bool,
     turns: u32,
     measures: Measures,
-    /// The program that tells how it decides: loaded for the first question, and kept. Or why it could
-    /// not be.
-    prover: Option<Result<Prover, ProverError>>,
-    loaded: mpsc::Sender<Loaded>,
+    proving: Proving,
     /// Holds the program's log, if it has one.
     _object: Ebpf,
     _lock: Lock,

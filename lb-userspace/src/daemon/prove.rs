@@ -6,8 +6,8 @@ use std::{
 };
 
 use anyhow::{Context as _, bail, ensure};
-use lb_common::Target;
-use tokio::task;
+use lb_common::{Target, Tuple};
+use tokio::{sync::mpsc, task};
 
 use super::Daemon;
 use crate::{
@@ -22,16 +22,32 @@ use crate::{
 /// A prover, and the question that it was loaded for.
 pub(super) type Loaded = (Result<Prover, ProverError>, Question);
 
+/// The program that tells how it decides.
+pub(super) struct Proving {
+    /// Loaded for the first question, and kept; or why it could not be.
+    prover: Option<Result<Prover, ProverError>>,
+    loaded: mpsc::Sender<Loaded>,
+}
+
+impl Proving {
+    /// Nothing is loaded yet; what will be comes out of the receiver.
+    pub(super) fn new() -> (Self, mpsc::Receiver<Loaded>) {
+        let (loaded, provers) = mpsc::channel(64);
+        let prover = None;
+        (Self { prover, loaded }, provers)
+    }
+}
+
 impl Daemon {
     /// Answers a question, at once or when a prover is loaded for it. To load one takes far longer than
     /// to ask it, so that is done beside the loop, once.
     pub(super) fn take(&mut self, question: Question) {
         let is_explain = matches!(question.0, Request::Explain { .. });
-        if !is_explain || !self.attached || matches!(self.prover, Some(Ok(_))) {
+        if !is_explain || !self.attached || matches!(self.proving.prover, Some(Ok(_))) {
             return self.answer(question);
         }
         let edge = self.engine.model().edge.clone();
-        let loaded = self.loaded.clone();
+        let loaded = self.proving.loaded.clone();
         task::spawn_blocking(move || {
             let _the_daemon_ends = loaded.blocking_send((Prover::load(&edge), question));
         });
@@ -39,7 +55,7 @@ impl Daemon {
 
     /// Answers a question whose prover was loaded, or could not be: the next one is told anew.
     pub(super) fn take_loaded(&mut self, (prover, question): Loaded) {
-        self.prover = Some(prover);
+        self.proving.prover = Some(prover);
         self.answer(question);
     }
 
@@ -65,7 +81,7 @@ impl Daemon {
             !explanation.undecided,
             "what was decided is not in force yet"
         );
-        let prover = match &self.prover {
+        let prover = match &self.proving.prover {
             Some(Ok(prover)) => prover,
             Some(Err(error)) => bail!("{error}"),
             None => bail!("the packet program was not loaded for it"),
@@ -92,7 +108,7 @@ impl Daemon {
     }
 
     /// What the kernel has and does for flows of one client.
-    fn find(&self, prover: &Prover, flows: &[lb_common::Tuple]) -> Result<Found, ProverError> {
+    fn find(&self, prover: &Prover, flows: &[Tuple]) -> Result<Found, ProverError> {
         let station = self.station();
         let answers = flows.iter().map(|flow| prover.ask(&frame(station, flow)));
         let answers: Vec<_> = answers.collect::<Result<_, _>>()?;

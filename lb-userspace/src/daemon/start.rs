@@ -2,17 +2,18 @@
 
 use std::{
     collections::BTreeSet,
+    io,
     path::Path,
     time::{Duration, Instant},
 };
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use tokio::{
-    signal::unix::{SignalKind, signal},
+    signal::unix::{Signal, SignalKind, signal},
     sync::mpsc,
 };
 
-use super::{Daemon, Inputs, log, measures::Measures, state::StateFile};
+use super::{Daemon, Inputs, log, measures::Measures, prove::Proving, state::StateFile};
 use crate::{
     control,
     dataplane::{Kernel, Lock, Started, Tables, check_host},
@@ -32,16 +33,14 @@ impl Daemon {
     )]
     pub(super) async fn start(path: &Path, model: Model) -> anyhow::Result<(Self, Inputs)> {
         allow_files();
-        let terminate = signal(SignalKind::terminate())?;
-        let interrupt = signal(SignalKind::interrupt())?;
-        let hangup = signal(SignalKind::hangup())?;
+        let [terminate, interrupt, hangup] = signals()?;
         let edge = &model.edge;
         check_host()?;
         let lock = Lock::take(edge)?;
         let (way_sender, ways) = mpsc::channel(1024);
         let (sample_sender, samples) = mpsc::channel(1024);
         let (question_sender, questions) = mpsc::channel(64);
-        let (loaded, provers) = mpsc::channel(64);
+        let (proving, provers) = Proving::new();
         let neighbours = Neighbours::start(&edge.interface, way_sender).await?;
         let (state, saved) = StateFile::open(&edge.state_dir)?;
         let (scrape_sender, scrapes) = mpsc::channel(64);
@@ -50,8 +49,7 @@ impl Daemon {
             None => None,
         };
         control::serve(&edge.control, question_sender)?;
-        let mut attached = Kernel::start(edge, ring_key(&edge.ring_key))?;
-        report(edge, &mut attached)?;
+        let attached = attach(edge)?;
         let tables = attached.kernel.read_tables()?;
         let scheduler = Scheduler::new(edge.name.clone(), sample_sender);
 
@@ -74,8 +72,7 @@ impl Daemon {
             unsaved: false,
             turns: 0,
             measures: Measures::default(),
-            prover: None,
-            loaded,
+            proving,
             _object: attached.object,
             _lock: lock,
         };
@@ -97,7 +94,17 @@ impl Daemon {
     }
 }
 
-fn report(edge: &Edge, attached: &mut Started) -> anyhow::Result<()> {
+/// SIGTERM, SIGINT, SIGHUP.
+fn signals() -> io::Result<[Signal; 3]> {
+    Ok([
+        signal(SignalKind::terminate())?,
+        signal(SignalKind::interrupt())?,
+        signal(SignalKind::hangup())?,
+    ])
+}
+
+fn attach(edge: &Edge) -> anyhow::Result<Started> {
+    let mut attached = Kernel::start(edge, ring_key(&edge.ring_key))?;
     if let Some(warning) = &attached.warning {
         tracing::warn!("{warning}");
     }
@@ -108,7 +115,7 @@ fn report(edge: &Edge, attached: &mut Started) -> anyhow::Result<()> {
         edge = %edge.name, interface = edge.interface, mode = %attached.mode,
         adopted = attached.adopted, "The packet program is attached.",
     );
-    Ok(())
+    Ok(attached)
 }
 
 /// The groups that the tables of an earlier daemon serve.

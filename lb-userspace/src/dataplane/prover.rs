@@ -66,9 +66,10 @@ impl Prover {
         let program: &Xdp = (self.object.program(object::PROGRAM))
             .ok_or(ProverError::Silent)?
             .try_into()?;
-        let length = u32::try_from(frame.len()).map_err(|_| ProverError::Silent)?;
         // `struct xdp_md`: data, data_end, data_meta, and three numbers that are no matter here.
-        let before = [0, length, 0, 0, 0, 0].map(u32::to_ne_bytes).concat();
+        let before = [0, frame.len() as u32, 0, 0, 0, 0]
+            .map(u32::to_ne_bytes)
+            .concat();
         let mut after = before.clone();
         let mut out = vec![0; frame.len() + ROOM];
         let ran = program

@@ -87,8 +87,11 @@ fn a_proof_leaves_every_map_byte_for_byte_as_it_was() {
 fn row(tables: &Tables, service: &str, client: &str) -> (u32, Descriptor) {
     let mut services = tables.services().map(|(key, _)| key);
     let is_v4 = service == "web";
-    let key: ServiceKey = services.find(|key| key.address.is_v4() == is_v4).unwrap();
-    tables.row_for(&key, client.parse().unwrap()).unwrap()
+    let key: ServiceKey = services
+        .find(|key| key.address.is_v4() == is_v4)
+        .expect("the service");
+    let client = client.parse().expect("an address");
+    tables.row_for(&key, client).expect("its row")
 }
 
 /// The difference about this is found and told, and a new start of the daemon mends the tables.
@@ -100,7 +103,7 @@ fn found_and_mended(daemon: &mut Daemon<'_>, (service, client): (&str, &str), wh
     let why = "waggle: the packet program in the kernel does not do what was decided; start the \
                daemon anew";
     assert!(stderr.starts_with(why), "{stderr}");
-    let differences = found["differences"].as_array().unwrap();
+    let differences = found["differences"].as_array().expect("differences");
     let named = differences.iter().any(|it| it["what"] == what);
     assert!(named, "{what}: {found:#}");
     let text = daemon.waggle(&["explain", "--service", service, "--client", client]);
