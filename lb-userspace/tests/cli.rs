@@ -266,7 +266,7 @@ fn t01_explain_works_offline_with_what_is_assumed() {
 
 /// A configuration whose service `web` drops certain clients, in a directory that goes with the value.
 fn with_rule() -> (tempfile::TempDir, String) {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().expect("a directory");
     let file = dir.path().join("waggle.toml");
     let text = r#"
         edge = { name = "e", interfaces = ["eth0"] }
@@ -283,8 +283,8 @@ fn with_rule() -> (tempfile::TempDir, String) {
         group = "web"
         rule = [{ clients = ["192.0.2.0-192.0.2.99"], answer = "drop" }]
     "#;
-    std::fs::write(&file, text).unwrap();
-    let file = file.to_str().unwrap().to_owned();
+    std::fs::write(&file, text).expect("a place for it");
+    let file = file.to_str().expect("a path of UTF-8").to_owned();
     (dir, file)
 }
 
