@@ -3,6 +3,7 @@
 mod answer;
 mod log;
 mod measures;
+mod prove;
 mod start;
 mod state;
 
@@ -21,7 +22,11 @@ use tokio::{
     time::{MissedTickBehavior, interval},
 };
 
-use self::{measures::Measures, state::StateFile};
+use self::{
+    measures::Measures,
+    prove::{Loaded, Proving},
+    state::StateFile,
+};
 use crate::{
     config,
     control::{Question, Reloaded},
@@ -84,6 +89,7 @@ struct Daemon {
     unsaved: bool,
     turns: u32,
     measures: Measures,
+    proving: Proving,
     /// Holds the program's log, if it has one.
     _object: Ebpf,
     _lock: Lock,
@@ -94,6 +100,7 @@ struct Inputs {
     samples: mpsc::Receiver<(StreamKey, Sample)>,
     ways: mpsc::Receiver<(Destination, Way)>,
     questions: mpsc::Receiver<Question>,
+    provers: mpsc::Receiver<Loaded>,
     scrapes: mpsc::Receiver<Scrape>,
     terminate: Signal,
     interrupt: Signal,
@@ -114,7 +121,8 @@ impl Daemon {
                 1.. = inputs.ways.recv_many(&mut ways, AT_ONCE) => {
                     self.event(Event::Ways(mem::take(&mut ways)));
                 }
-                Some(question) = inputs.questions.recv() => self.answer(question),
+                Some(question) = inputs.questions.recv() => self.take(question),
+                Some(loaded) = inputs.provers.recv() => self.take_loaded(loaded),
                 Some(scrape) = inputs.scrapes.recv() => {
                     let _client_is_gone = scrape.send(self.snapshot());
                 }

@@ -17,5 +17,6 @@ pub mod model;
 pub mod neighbour;
 pub mod policy;
 pub mod probe;
+pub mod proof;
 pub mod refusal;
 pub mod table;

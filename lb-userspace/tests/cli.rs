@@ -26,7 +26,7 @@ fn said(arguments: &[&str]) -> (Option<i32>, String, String) {
 
 #[test]
 fn every_command_says_what_it_does() {
-    let words: [(&[&str], _); 19] = [
+    let words: [(&[&str], _); 20] = [
         (&[], "a layer-4 load balancer"),
         (
             &["backend"],
@@ -76,6 +76,7 @@ fn every_command_says_what_it_does() {
             "Run the daemon: attach the program, probe the backends",
         ),
         (&["status"], "Show what the daemon knows"),
+        (&["table"], "Show what packets go by"),
     ];
     for (command, words) in words {
         let (status, stdout, stderr) = said(&[command, &["--help"]].concat());
@@ -106,6 +107,7 @@ fn the_list_of_commands_is_the_one_that_is_tested_here() {
         "reload",
         "run",
         "status",
+        "table",
         "help",
     ];
     assert_eq!(names, tested);
@@ -113,7 +115,7 @@ fn the_list_of_commands_is_the_one_that_is_tested_here() {
 
 #[test]
 fn wrong_usage_is_2_and_says_what_is_right() {
-    let cases: [(&[&str], _); 12] = [
+    let cases: [(&[&str], _); 15] = [
         (&["stauts"], "'status'"),
         (&[], "Usage: waggle"),
         (&["status", "--colour"], "--colour"),
@@ -126,6 +128,12 @@ fn wrong_usage_is_2_and_says_what_is_right() {
             &["explain", "--service", "web", "--client", "300.1.1.1"],
             "300.1.1.1",
         ),
+        (
+            &["table", "--client", "192.0.2.7", "--class", "1"],
+            "'--client <IP>' cannot be used with '--class <N>'",
+        ),
+        (&["table", "--class", "one"], "invalid value 'one'"),
+        (&["table", "--client", "192.0.2.0/24"], "192.0.2.0/24"),
         (&["backend", "drain", "a b"], "a name is 1 to 63 letters"),
         (&["member", "web", "drain"], "write it as GROUP/NAME"),
         (
@@ -331,9 +339,9 @@ fn t01_explain_works_offline_with_what_is_assumed() {
     );
 }
 
-#[test]
-fn explain_offline_names_the_class_and_the_rule() {
-    let dir = tempfile::tempdir().unwrap();
+/// A configuration whose service `web` drops certain clients, in a directory that goes with the value.
+fn with_rule() -> (tempfile::TempDir, String) {
+    let dir = tempfile::tempdir().expect("a directory");
     let file = dir.path().join("waggle.toml");
     let text = r#"
         edge = { name = "e", interfaces = ["eth0"] }
@@ -350,14 +358,20 @@ fn explain_offline_names_the_class_and_the_rule() {
         group = "web"
         rule = [{ clients = ["192.0.2.0-192.0.2.99"], answer = "drop" }]
     "#;
-    fs::write(&file, text).unwrap();
+    fs::write(&file, text).expect("it is a directory of the test's own");
+    let file = file.to_str().expect("it is UTF-8").to_owned();
+    (dir, file)
+}
+
+#[test]
+fn explain_offline_names_the_class_and_the_rule() {
+    let (_dir, config) = with_rule();
     let explain = |client: &str| {
-        let config = file.to_str().unwrap();
         let json = ["--format", "json"];
         let offline = [
             "explain",
             "--config",
-            config,
+            &config,
             "--service",
             "web",
             "--client",
@@ -377,4 +391,28 @@ fn explain_offline_names_the_class_and_the_rule() {
         (&0.into(), &"forward".into())
     );
     assert_eq!(served.get("rule"), None);
+}
+
+#[test]
+fn explain_offline_refuses_a_client_of_the_other_family() {
+    let (_dir, config) = with_rule();
+    let asked = [
+        "explain",
+        "--config",
+        &config,
+        "--service",
+        "web",
+        "--client",
+    ];
+    let (status, stdout, stderr) = said(&[&asked[..], &["2001:db8::7"]].concat());
+    assert_eq!((status, stdout.as_str()), (Some(1), ""));
+    let why = "waggle: 2001:db8::7 is an IPv6 address, and service `web` has the IPv4 address \
+               203.0.113.10; name an IPv4 client\n";
+    assert_eq!(stderr, why);
+    let (status, stdout, _) = said(&[&asked[..], &["::ffff:192.0.2.7"]].concat());
+    assert_eq!(status, Some(0));
+    assert!(
+        stdout.starts_with("service web, client 192.0.2.7\n"),
+        "{stdout}"
+    );
 }

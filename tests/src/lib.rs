@@ -6,6 +6,7 @@
 
 pub mod datapath;
 pub mod lab;
+pub mod maps;
 pub mod prometheus;
 pub mod random;
 pub mod rules;

@@ -14,6 +14,7 @@ mod network {
     mod neighbours;
     mod privileges;
     mod probes;
+    mod proof;
     mod raw;
     mod refusals;
     mod reload;
@@ -22,6 +23,7 @@ mod network {
     mod rules;
     mod state;
     mod steering;
+    mod table;
     mod unreachable;
     mod ways;
     mod without_daemon;

@@ -42,6 +42,7 @@ const ACTS: &[&str] = &[
     "lb-userspace/src/dataplane/mapped.rs",
     "lb-userspace/src/dataplane/object.rs",
     "lb-userspace/src/dataplane/pins.rs",
+    "lb-userspace/src/dataplane/prover.rs",
     "lb-userspace/src/dataplane/start.rs",
     "lb-userspace/src/main.rs",
     "lb-userspace/src/metrics/listener.rs",

@@ -19,6 +19,11 @@ pub(super) fn columns(indent: usize, rows: &[Vec<String>]) -> String {
     text
 }
 
+/// The cells of the first row.
+pub(super) fn header(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

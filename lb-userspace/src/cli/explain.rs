@@ -5,7 +5,7 @@ use std::{
 
 use clap::Args;
 
-use super::{Daemon, Format, examples, json};
+use super::{Daemon, Format, Said, examples, json};
 use crate::{
     class::partition,
     config::{
@@ -15,6 +15,7 @@ use crate::{
     control::{Reply, Request},
     model::{Admin, Group, Health, MemberState, Name, Route},
     policy::{Asked, Explanation, Outcome, decide},
+    proof::Judgement,
     refusal::Refused,
     table::{ring, shares},
 };
@@ -22,8 +23,10 @@ use crate::{
 /// Explain why clients of a service go where they go: every stage, who was kept, who was removed
 /// and why, and the shares.
 ///
-/// It asks the daemon, or works offline on a configuration (`--config`) with assumed health and
-/// latencies (`--assume`).
+/// It asks the daemon, which proves the answer: 1,000 flows of the client go through the packet program
+/// in the kernel, by the tables in use, and leave no trace. If it does something else than was decided,
+/// that is said and the exit status is 1. Or it works offline on a configuration (`--config`) with
+/// assumed health and latencies (`--assume`).
 #[derive(Args, Debug)]
 #[command(after_long_help = examples(&["waggle explain --service web --client 198.51.100.7", "waggle explain --service web --client 198.51.100.7 --config waggle.toml --assume assumed.toml"]))]
 pub(super) struct Arguments {
@@ -47,7 +50,7 @@ pub(super) struct Arguments {
 }
 
 impl Arguments {
-    pub(super) fn run(self) -> Result<String, Refused> {
+    pub(super) fn run(self) -> Result<Said, Refused> {
         let explanation = match &self.config {
             Some(path) => self.offline(path)?,
             None => {
@@ -61,10 +64,13 @@ impl Arguments {
                 })?
             }
         };
-        match self.format {
-            Format::Json => json(&explanation),
-            Format::Text => Ok(explanation.to_string()),
-        }
+        let text = match self.format {
+            Format::Json => json(&explanation)?,
+            Format::Text => explanation.to_string(),
+        };
+        let proof = explanation.proof.as_ref();
+        let lacks = proof.and_then(Judgement::refusal).map(Into::into);
+        Ok(Said { text, lacks })
     }
 
     fn offline(&self, path: &Path) -> Result<Explanation, Refused> {
@@ -77,7 +83,7 @@ impl Arguments {
             None => Assumed::default(),
         };
         let service = model.service(&self.service)?;
-        let asked = Asked::new(service, self.client, &partition(&model));
+        let asked = Asked::new(service, self.client, &partition(&model))?;
         let group = match service.route_for(asked.client) {
             Route::Drop => return Ok(Explanation::of_answer(asked, Outcome::Drop)),
             Route::Pass => return Ok(Explanation::of_answer(asked, Outcome::Pass)),

@@ -7,20 +7,26 @@ mod completions;
 mod detach;
 mod explain;
 mod member;
+mod names;
 mod reload;
 mod run;
 mod status;
+mod table;
 
-use std::{io, path::PathBuf};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::{
     control::{Reply, Request, ask, find},
     engine::{AdminChange, Override, Subject},
+    model::{Edge, Model},
     refusal::{
-        Refused,
-        command::{bad_answer, unwritten_output},
+        Refusal, Refused,
+        command::{bad_answer, several_tables, unwritten_output},
     },
 };
 
@@ -47,6 +53,7 @@ enum Command {
     Reload(reload::Arguments),
     Run(run::Arguments),
     Status(status::Arguments),
+    Table(table::Arguments),
 }
 
 /// What a command has to say.
@@ -54,7 +61,7 @@ enum Command {
 pub struct Said {
     /// What to print.
     pub text: String,
-    /// Why it is not all that was asked for, if it is not.
+    /// Why it is not all that was asked for, or not as it should be, if so: the exit status is 1.
     pub lacks: Option<Refused>,
 }
 
@@ -78,11 +85,12 @@ impl Cli {
             Command::Check(arguments) => arguments.run().map(Said::from),
             Command::Completions(arguments) => Ok(arguments.run().into()),
             Command::Detach(arguments) => arguments.run().map(Said::from),
-            Command::Explain(arguments) => arguments.run().map(Said::from),
+            Command::Explain(arguments) => arguments.run(),
             Command::Member(arguments) => arguments.run(),
             Command::Reload(arguments) => arguments.run(),
             Command::Run(arguments) => arguments.run().map(Said::from),
             Command::Status(arguments) => arguments.run(),
+            Command::Table(arguments) => arguments.run().map(Said::from),
         };
         said.or_else(|refused| match format {
             Format::Json => Ok(Said {
@@ -102,6 +110,7 @@ impl Command {
             Self::Explain(arguments) => arguments.format,
             Self::Reload(arguments) => arguments.format,
             Self::Status(arguments) => arguments.format,
+            Self::Table(arguments) => arguments.format,
             Self::Backend(_)
             | Self::Completions(_)
             | Self::Detach(_)
@@ -123,6 +132,24 @@ struct Daemon {
 }
 
 impl Daemon {
+    /// Takes the place of the socket from a configuration, unless one was given.
+    fn locate(&mut self, model: Option<&Model>) {
+        if let (None, Some(model)) = (&self.control, model) {
+            self.control = Some(model.edge.control.clone());
+        }
+    }
+
+    /// Where a daemon that is gone has its pins, as far as that can be known.
+    fn pin_dir(&self, model: Option<&Model>) -> Result<Option<PathBuf>, Refusal> {
+        match (model, &self.edge, &self.control) {
+            (Some(model), _, _) => Ok(Some(model.edge.pin_dir.clone())),
+            (None, Some(edge), _) => Ok(Some(Edge::default_pin_dir(edge))),
+            // Whose socket that is, nobody knows.
+            (None, None, Some(_)) => Ok(None),
+            (None, None, None) => only_directory(Path::new(Edge::PIN_ROOT)),
+        }
+    }
+
     /// Asks, and takes from the reply what `expected` finds in it.
     fn ask<T>(
         &self,
@@ -148,6 +175,20 @@ impl Daemon {
             _ => None,
         });
         done.map(|lines| Said::from(lines.join("\n") + "\n"))
+    }
+}
+
+/// The only directory in `root`, if there is one at all.
+fn only_directory(root: &Path) -> Result<Option<PathBuf>, Refusal> {
+    let entries = fs::read_dir(root).into_iter().flatten().flatten();
+    let directories: Vec<_> = entries
+        .map(|entry| entry.path())
+        .filter(|it| it.is_dir())
+        .collect();
+    match directories.as_slice() {
+        [] => Ok(None),
+        [only] => Ok(Some(only.clone())),
+        _ => Err(several_tables(root.display())),
     }
 }
 

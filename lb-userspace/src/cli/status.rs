@@ -1,24 +1,22 @@
 mod left;
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    net::SocketAddr,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use self::left::Left;
-use super::{Daemon, Format, Said, columns::columns, examples, json};
+use super::{
+    Daemon, Format, Said,
+    columns::{columns, header},
+    examples, json,
+};
 use crate::{
     config,
     control::{EdgeView, Reply, Request, Status},
     engine::{GroupView, MemberView},
-    model::{Admin, Edge, Health, Model, Name},
-    refusal::{Refusal, Refused, command::several_tables},
+    model::{Admin, Health, Model, Name},
+    refusal::Refused,
 };
 
 /// Show what the daemon knows: services, groups, health, shares, flows, verdicts.
@@ -58,9 +56,7 @@ impl Arguments {
     pub(super) fn run(mut self) -> Result<Said, Refused> {
         let checked = self.config.as_deref().map(config::load).transpose()?;
         let model = checked.map(|checked| checked.model);
-        if let (None, Some(model)) = (&self.daemon.control, &model) {
-            self.daemon.control = Some(model.edge.control.clone());
-        }
+        self.daemon.locate(model.as_ref());
         let status = self.daemon.ask(&Request::Status, |reply| match reply {
             Reply::Status(status) => Some(status),
             _ => None,
@@ -80,17 +76,9 @@ impl Arguments {
 
     /// What a daemon that is gone has left.
     fn left(&self, model: Option<&Model>) -> Result<Option<Left>, Refused> {
-        let pin_dir = match (model, &self.daemon.edge, &self.daemon.control) {
-            (Some(model), _, _) => Some(model.edge.pin_dir.clone()),
-            (None, Some(edge), _) => Some(Edge::default_pin_dir(edge)),
-            // Whose socket that is, nobody knows.
-            (None, None, Some(_)) => None,
-            (None, None, None) => only_directory(Path::new(Edge::PIN_ROOT))?,
-        };
-        match pin_dir {
-            Some(dir) => Ok(Left::read(&dir, model)?),
-            None => Ok(None),
-        }
+        let pin_dir = self.daemon.pin_dir(model)?;
+        let left = pin_dir.map_or(Ok(None), |dir| Left::read(&dir, model));
+        Ok(left?)
     }
 
     fn print(&self, status: &Status) -> Result<String, Refused> {
@@ -101,20 +89,6 @@ impl Arguments {
             (Format::Json, Some(Part::Backend)) => json(&memberships(&status.view.groups)),
             (Format::Text, only) => Ok(text(status, only)),
         }
-    }
-}
-
-/// The only directory in `root`, if there is one at all.
-fn only_directory(root: &Path) -> Result<Option<PathBuf>, Refusal> {
-    let entries = fs::read_dir(root).into_iter().flatten().flatten();
-    let directories: Vec<_> = entries
-        .map(|entry| entry.path())
-        .filter(|it| it.is_dir())
-        .collect();
-    match directories.as_slice() {
-        [] => Ok(None),
-        [only] => Ok(Some(only.clone())),
-        _ => Err(several_tables(root.display())),
     }
 }
 
@@ -167,6 +141,7 @@ fn edge(status: &Status) -> String {
         flows,
         flow_entries,
         attached,
+        pin_dir: _,
     } = &status.edge;
     let pending = (status.pending.iter()).map(|why| format!("NOT IN FORCE YET: {why}\n"));
     let uptime = humantime::format_duration(Duration::from_secs(*uptime_s));
@@ -296,8 +271,4 @@ fn counters(title: &str, counters: &BTreeMap<String, u64>) -> String {
         shown.join(", ")
     };
     format!("{title}: {shown}\n")
-}
-
-fn header(names: &[&str]) -> Vec<String> {
-    names.iter().map(|name| (*name).to_owned()).collect()
 }

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, net::IpAddr};
 
 use super::raw::{Found, Table};
 use crate::{
-    model::{Backend, Group, Member, Name, Service},
+    model::{Backend, Group, Member, Name, Service, family},
     refusal,
 };
 
@@ -70,13 +70,6 @@ fn key_of(service: &Service, group: &Name) -> Option<String> {
     let mut rules = service.rules.iter();
     let rule = rules.position(|rule| rule.route.group() == Some(group))?;
     Some(format!("rule[{rule}].group"))
-}
-
-fn family(address: IpAddr) -> &'static str {
-    match address {
-        IpAddr::V4(_) => "IPv4",
-        IpAddr::V6(_) => "IPv6",
-    }
 }
 
 #[cfg(test)]

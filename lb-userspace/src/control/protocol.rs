@@ -94,6 +94,8 @@ pub struct EdgeView {
     pub heartbeat_age_s: u64,
     /// The configuration in use.
     pub config: PathBuf,
+    /// Where program, link and maps are pinned.
+    pub pin_dir: PathBuf,
     /// Live entries in the flow table.
     pub flows: u64,
     /// Entries that the flow table has place for.

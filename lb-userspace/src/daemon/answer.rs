@@ -33,7 +33,7 @@ impl Daemon {
                 done.map_err(|refusal| Refused::from(refusal).noting(UNCHANGED))
             }
             Request::Explain { service, client } => {
-                let explained = self.engine.explain(&service, client);
+                let explained = self.explain(&service, client);
                 explained
                     .map(|explanation| Reply::Explained(Box::new(explanation)))
                     .map_err(Into::into)
@@ -144,6 +144,7 @@ impl Daemon {
                 uptime_s: self.started.elapsed().as_secs(),
                 heartbeat_age_s: self.heartbeat_age().as_secs(),
                 config: self.config.clone(),
+                pin_dir: edge.pin_dir.clone(),
                 flows: named.values().sum(),
                 flow_entries: edge.flow_entries,
             },

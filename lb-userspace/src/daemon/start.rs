@@ -12,7 +12,7 @@ use tokio::{
     sync::mpsc,
 };
 
-use super::{Daemon, Inputs, log, measures::Measures, state::StateFile};
+use super::{Daemon, Inputs, log, measures::Measures, prove::Proving, state::StateFile};
 use crate::{
     control,
     dataplane::{Kernel, Lock, Started, Tables, check_host},
@@ -33,15 +33,14 @@ impl Daemon {
     )]
     pub(super) async fn start(path: &Path, model: Model) -> Result<(Self, Inputs), Refusal> {
         allow_files();
-        let terminate = hear(SignalKind::terminate())?;
-        let interrupt = hear(SignalKind::interrupt())?;
-        let hangup = hear(SignalKind::hangup())?;
+        let [terminate, interrupt, hangup] = signals()?;
         let edge = &model.edge;
         check_host()?;
         let lock = Lock::take(edge)?;
         let (way_sender, ways) = mpsc::channel(1024);
         let (sample_sender, samples) = mpsc::channel(1024);
         let (question_sender, questions) = mpsc::channel(64);
+        let (proving, provers) = Proving::new();
         let neighbours = Neighbours::start(&edge.interface, way_sender).await?;
         let (state, saved) = StateFile::open(&edge.state_dir)?;
         let (scrape_sender, scrapes) = mpsc::channel(64);
@@ -50,8 +49,7 @@ impl Daemon {
             None => None,
         };
         control::serve(&edge.control, question_sender)?;
-        let mut attached = Kernel::start(edge, ring_key(&edge.ring_key))?;
-        report(edge, &mut attached)?;
+        let attached = attach(edge)?;
         let tables = attached.kernel.read_tables()?;
         let scheduler = Scheduler::new(edge.name.clone(), sample_sender);
 
@@ -74,6 +72,7 @@ impl Daemon {
             unsaved: false,
             turns: 0,
             measures: Measures::default(),
+            proving,
             _object: attached.object,
             _lock: lock,
         };
@@ -85,6 +84,7 @@ impl Daemon {
             samples,
             ways,
             questions,
+            provers,
             scrapes,
             terminate,
             interrupt,
@@ -94,11 +94,18 @@ impl Daemon {
     }
 }
 
-fn hear(kind: SignalKind) -> Result<Signal, Refusal> {
-    signal(kind).map_err(|error| no_resources("signals", error))
+/// SIGTERM, SIGINT, SIGHUP.
+fn signals() -> Result<[Signal; 3], Refusal> {
+    let hear = |kind| signal(kind).map_err(|error| no_resources("signals", error));
+    Ok([
+        hear(SignalKind::terminate())?,
+        hear(SignalKind::interrupt())?,
+        hear(SignalKind::hangup())?,
+    ])
 }
 
-fn report(edge: &Edge, attached: &mut Started) -> Result<(), Refusal> {
+fn attach(edge: &Edge) -> Result<Started, Refusal> {
+    let mut attached = Kernel::start(edge, ring_key(&edge.ring_key))?;
     if let Some(warning) = attached.warning.take() {
         log::warn(&warning.into());
     }
@@ -109,7 +116,7 @@ fn report(edge: &Edge, attached: &mut Started) -> Result<(), Refusal> {
         edge = %edge.name, interface = edge.interface, mode = %attached.mode,
         adopted = attached.adopted, "The packet program is attached.",
     );
-    Ok(())
+    Ok(attached)
 }
 
 /// The groups that the tables of an earlier daemon serve.

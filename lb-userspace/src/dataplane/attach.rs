@@ -137,7 +137,7 @@ pub(super) fn attach(
     settle(program, interface, pins)
 }
 
-fn program(ebpf: &mut Ebpf) -> Result<&mut Xdp, Refusal> {
+pub(super) fn program(ebpf: &mut Ebpf) -> Result<&mut Xdp, Refusal> {
     ebpf.program_mut(PROGRAM)
         .ok_or_else(|| broken_object(format_args!("it has no program `{PROGRAM}`")))?
         .try_into()
@@ -147,7 +147,7 @@ fn program(ebpf: &mut Ebpf) -> Result<&mut Xdp, Refusal> {
 /// The verifier gives up when a signal comes; libbpf tries as often.
 const ATTEMPTS: usize = 5;
 
-fn load(program: &mut Xdp) -> Result<(), Refusal> {
+pub(super) fn load(program: &mut Xdp) -> Result<(), Refusal> {
     for _ in 1..ATTEMPTS {
         match program.load() {
             Err(ProgramError::LoadError { io_error, .. })

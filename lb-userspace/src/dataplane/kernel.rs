@@ -19,6 +19,7 @@ use super::{
     counters::{Counters, Totals},
     mapped::Mapped,
     pins::Pins,
+    pool::Extent,
 };
 use crate::refusal::{Refusal, pins::unusable_map, program::no_random, reason};
 
@@ -105,6 +106,23 @@ impl Kernel {
         tables.buffer = self.control.load(0).clients & 1;
         tables.clients = Arc::new(self.clients.read(tables.buffer)?);
         Ok(tables)
+    }
+
+    /// The target ids in the slots of a ring, as they stand in the map now; none for what is no ring
+    /// of the pool.
+    pub fn slots(&self, ring: Descriptor) -> Vec<u16> {
+        let first = ring.offset() as usize;
+        let extent = Extent::of(ring);
+        let chunks = u32::try_from(extent.slots().end / CHUNK).ok();
+        let last = chunks.filter(|it| *it <= self.slots.len()).unwrap_or(0);
+        let chunks = (ring.offset() / CHUNK as u32..last).map(|chunk| self.slots.load(chunk).0);
+        let slots = chunks.flatten().skip(first % CHUNK);
+        slots.take(ring.length() as usize).collect()
+    }
+
+    /// A target as it stands in the map now; none if the map has no such id.
+    pub fn target(&self, id: u16) -> Option<Target> {
+        (u32::from(id) < self.targets.len()).then(|| self.targets.load(id.into()))
     }
 
     /// Does one change. Done twice, it changes nothing more.

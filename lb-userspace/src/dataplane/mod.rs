@@ -7,6 +7,7 @@ mod attach;
 mod change;
 mod clients;
 mod clock;
+mod contents;
 mod counters;
 mod detach;
 mod diff;
@@ -19,6 +20,7 @@ mod mapped;
 pub mod object;
 mod pins;
 mod pool;
+mod prover;
 mod start;
 mod tables;
 
@@ -26,6 +28,7 @@ pub use self::{
     attach::Attachment,
     change::Change,
     clock::monotonic,
+    contents::{ClassContents, Fate, RingContents, ServiceContents},
     counters::Totals,
     detach::{Detached, detach},
     diff::{DoesNotFit, Plan, collect, diff, row_length},
@@ -34,6 +37,7 @@ pub use self::{
     kernel::Kernel,
     lock::Lock,
     look::{Left, look},
+    prover::{Prover, Unasked},
     start::Started,
     tables::{Capacity, Tables},
 };

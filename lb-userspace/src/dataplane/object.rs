@@ -67,6 +67,24 @@ pub(super) fn load<'a>(
     maps: &Path,
     names: impl Iterator<Item = &'a String>,
 ) -> Result<Ebpf, Refusal> {
+    load_as(edge, maps, names, false)
+}
+
+/// Loads the object for `edge` as a program that only tells how it decides.
+pub(super) fn load_prover<'a>(
+    edge: &Edge,
+    maps: &Path,
+    names: impl Iterator<Item = &'a String>,
+) -> Result<Ebpf, Refusal> {
+    load_as(edge, maps, names, true)
+}
+
+fn load_as<'a>(
+    edge: &Edge,
+    maps: &Path,
+    names: impl Iterator<Item = &'a String>,
+    proves: bool,
+) -> Result<Ebpf, Refusal> {
     let mut loader = EbpfLoader::new();
     // The object has nothing to relocate, and reading the kernel's types takes a while.
     loader.btf(None);
@@ -78,11 +96,13 @@ pub(super) fn load<'a>(
     }
     let flow_mask = buckets(edge) - 1;
     let insert_limit = inserts_per_tick(edge.insert_limit);
-    let packet_log = u8::from(edge.packet_log);
+    let packet_log = u8::from(edge.packet_log && !proves);
+    let proof = u8::from(proves);
     loader
         .override_global("FLOW_MASK", &flow_mask, true)
         .override_global("INSERT_LIMIT", &insert_limit, true)
         .override_global("PACKET_LOG", &packet_log, true)
+        .override_global("PROOF", &proof, true)
         .load(OBJECT)
         .map_err(|error| no_tables(reason(&error)))
 }

@@ -1,5 +1,6 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
     sync::Arc,
 };
 
@@ -114,6 +115,11 @@ impl Tables {
         self.targets.iter().map(|(id, target)| (*id, target))
     }
 
+    /// The target of an id; none if that is free.
+    pub fn target(&self, id: u16) -> Option<&Target> {
+        self.targets.get(&id)
+    }
+
     /// The id of a target.
     pub fn target_id(&self, key: &TargetKey) -> Option<u16> {
         let (identity, group) = (key.hash(), group_id(&key.group));
@@ -134,9 +140,24 @@ impl Tables {
         &self.clients
     }
 
+    /// Class number and descriptor that the packets of a client find for a published service.
+    pub fn row_for(&self, key: &ServiceKey, client: IpAddr) -> Option<(u32, Descriptor)> {
+        let row = self.services.get(key)?.row;
+        let classes = row.classes().max(1);
+        let class = match classes {
+            1 => 0,
+            _ => self.clients.class_of(client).into(),
+        };
+        (class < classes).then(|| (class, self.row(row.first().saturating_add(class))))
+    }
+
     /// The target ids in the slots of the ring that a row points to; empty if it has no answer.
     pub fn ring(&self, row: u32) -> &[u16] {
-        let ring = self.row(row);
+        self.slots_of(self.row(row))
+    }
+
+    /// The target ids in the slots of a ring that [`Self::row`] gave.
+    pub(super) fn slots_of(&self, ring: Descriptor) -> &[u16] {
         let start = ring.offset() as usize;
         &self.slots[start..start + ring.length() as usize]
     }

@@ -119,10 +119,10 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// There is no such service.
+    /// There is no such service, or the client is of the other family.
     pub fn explain(&self, service: &str, client: IpAddr) -> Result<Explanation, Refusal> {
         let service = self.model.service(service)?;
-        let asked = Asked::new(service, client, &self.clients);
+        let asked = Asked::new(service, client, &self.clients)?;
         let explanation = match service.route_for(asked.client) {
             Route::Drop => Explanation::of_answer(asked, Outcome::Drop),
             Route::Group(group) => self.explain_group(asked, &self.model.groups[&group]),

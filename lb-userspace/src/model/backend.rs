@@ -1,6 +1,6 @@
 use std::{fmt, net::IpAddr};
 
-use lb_common::ForwardMode;
+use lb_common::{ForwardMode, Target};
 
 use super::Name;
 
@@ -29,6 +29,13 @@ impl Forward {
             Self::Ipip => ForwardMode::IPIP,
             Self::L2Dsr => ForwardMode::L2_DSR,
         }
+    }
+
+    /// The one that a number in the kernel's tables stands for.
+    pub fn of_mode(mode: ForwardMode) -> Option<Self> {
+        [Self::Ipip, Self::L2Dsr]
+            .into_iter()
+            .find(|it| it.mode() == mode)
     }
 
     /// Bytes of the header that it puts before packets to `address`, if it does: an outer header
@@ -93,6 +100,15 @@ pub struct Identity {
 }
 
 impl Identity {
+    /// The backend that a target in the kernel's tables leads to; none if the id is free.
+    pub fn of(target: &Target) -> Option<Self> {
+        Some(Self {
+            address: target.address.into(),
+            forward: Forward::of_mode(target.forward)?,
+            port: None,
+        })
+    }
+
     /// A canonical form for hashing: two identities have the same bytes only if they are equal.
     pub fn bytes(&self) -> [u8; 20] {
         let v6 = match self.address {
@@ -105,6 +121,14 @@ impl Identity {
         bytes[17] = u8::from(self.port.is_some());
         bytes[18..].copy_from_slice(&self.port.unwrap_or(0).to_be_bytes());
         bytes
+    }
+}
+
+/// What the family of an address is called.
+pub fn family(address: IpAddr) -> &'static str {
+    match address {
+        IpAddr::V4(_) => "IPv4",
+        IpAddr::V6(_) => "IPv6",
     }
 }
 

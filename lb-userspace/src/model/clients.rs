@@ -48,6 +48,12 @@ impl fmt::Display for Prefix {
     }
 }
 
+impl serde::Serialize for Prefix {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
 /// Clients that a rule speaks of: the addresses from one to another of the same family, both
 /// included.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

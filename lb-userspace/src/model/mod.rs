@@ -16,7 +16,7 @@ mod trust;
 use std::collections::BTreeMap;
 
 pub use self::{
-    backend::{Backend, Destination, Forward, Identity, Mac},
+    backend::{Backend, Destination, Forward, Identity, Mac, family},
     changes::{changes, needs_restart},
     clients::{Clients, Prefix},
     edge::{Edge, XdpMode},

@@ -7,10 +7,13 @@ use std::{collections::BTreeMap, net::IpAddr};
 use num_traits::ToPrimitive;
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::text::percent;
 use super::{Decision, MemberIndex, StageTrace};
 use crate::{
     class::Partition,
-    model::{Group, Member, Name, Service},
+    model::{Group, Member, Name, Service, family},
+    proof::Judgement,
+    refusal::{Refusal, operator},
     table::{Ring, ring_hash},
 };
 
@@ -44,6 +47,9 @@ pub struct Explanation {
     pub stages: Vec<StageSummary>,
     /// The ring that stands for the shares.
     pub ring: RingSummary,
+    /// Whether the packet program in the kernel does so, which the daemon fills in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proof: Option<Judgement>,
 }
 
 /// The rule of a service that holds for a client.
@@ -137,14 +143,25 @@ pub struct Asked {
 
 impl Asked {
     /// A client of `service`; `clients` are the classes of its configuration.
-    pub fn new(service: &Service, client: IpAddr, clients: &Partition) -> Self {
+    ///
+    /// # Errors
+    ///
+    /// It is of another family than the service, so its packets never come there.
+    pub fn new(service: &Service, client: IpAddr, clients: &Partition) -> Result<Self, Refusal> {
         let client = client.to_canonical();
-        Self {
+        if client.is_ipv4() != service.address.is_ipv4() {
+            let (name, address) = (&service.name, service.address);
+            let (family, other) = (family(client), family(address));
+            return Err(operator::client_of_other_family(
+                client, family, name, other, address,
+            ));
+        }
+        Ok(Self {
             service: service.name.clone(),
             client,
             class: clients.class_of(client),
             rule: MatchedRule::of(service, client),
-        }
+        })
     }
 }
 
@@ -200,6 +217,7 @@ impl Explanation {
                 length: ring.slots.len(),
                 hash: format!("{:016x}", ring_hash(ring)),
             },
+            proof: None,
         }
     }
 }

@@ -15,6 +15,7 @@ mod weight;
 
 use std::collections::BTreeMap;
 
+pub(crate) use self::explain::percent;
 pub use self::explain::{
     Asked, Explanation, MatchedRule, Outcome, RemovedMember, RingSummary, StageSummary,
 };

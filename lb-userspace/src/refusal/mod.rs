@@ -46,6 +46,7 @@ pub(crate) mod edge;
 pub(crate) mod file;
 pub(crate) mod group;
 pub(crate) mod host;
+pub(crate) mod kernel;
 pub(crate) mod notice;
 pub(crate) mod operator;
 pub(crate) mod pins;
@@ -133,6 +134,7 @@ pub const OPERATION: &[Area] = &[
     program::AREA,
     room::AREA,
     command::AREA,
+    kernel::AREA,
     notice::AREA,
 ];
 

@@ -17,6 +17,11 @@ refusals! {
     "no-such-service" no_such_service(name, known):
         "there is no service `{name}`"; "there is {known}";
 
+    /// A client reaches a service over the family of the service's address only.
+    "client-of-other-family" client_of_other_family(client, family, service, other, address):
+        "{client} is an {family} address, and service `{service}` has the {other} address {address}";
+        "name an {other} client";
+
     /// Weights are compared with those of the other members, within limits.
     "bad-weight" bad_weight(weight, least, most):
         "weight {weight} is out of range";

@@ -1,6 +1,9 @@
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+};
 
-use crate::class::Partition;
+use crate::{class::Partition, model::Prefix};
 
 /// Addresses of one last byte: what an element of CLIENTS_V4_LONG tells apart.
 const BLOCK: u32 = 1 << 8;
@@ -47,6 +50,14 @@ impl ClassTable {
         Self::new(v4.collect(), v6.collect())
     }
 
+    /// The number of a client's class.
+    pub fn class_of(&self, client: IpAddr) -> u16 {
+        match client.to_canonical() {
+            IpAddr::V4(v4) => number_at(&self.v4, v4.to_bits()),
+            IpAddr::V6(v6) => number_at(&self.v6, v6.to_bits()),
+        }
+    }
+
     /// The runs of IPv4.
     pub fn v4(&self) -> &[(u32, u16)] {
         &self.v4
@@ -60,6 +71,24 @@ impl ClassTable {
     /// The numbers that some client has.
     pub fn numbers(&self) -> &BTreeSet<u16> {
         &self.numbers
+    }
+
+    /// The fewest prefixes that tell the IPv4 clients of each number, in ascending order: of those that
+    /// a client is in the longest holds.
+    pub fn clients_v4(&self) -> BTreeMap<u16, Vec<Prefix>> {
+        const ABOVE: u32 = u128::BITS - u32::BITS;
+        let runs = self.v4.iter();
+        let runs: Vec<_> = runs
+            .map(|(first, number)| (u128::from(*first) << ABOVE, *number))
+            .collect();
+        by_number(&runs, |bits| {
+            Ipv4Addr::from_bits((bits >> ABOVE) as u32).into()
+        })
+    }
+
+    /// The same of IPv6.
+    pub fn clients_v6(&self) -> BTreeMap<u16, Vec<Prefix>> {
+        by_number(&self.v6, |bits| Ipv6Addr::from_bits(bits).into())
     }
 
     /// The blocks of 256 IPv4 addresses that have more than one number: block, and the number of each
@@ -82,12 +111,33 @@ impl ClassTable {
     /// The fewest IPv6 prefixes, by first address and length, whose longest match gives these
     /// numbers; no match is number 0.
     pub fn prefixes(&self) -> BTreeMap<(u128, u8), u16> {
-        let mut tree = Tree::default();
-        let root = tree.grow(0, 0, &self.v6);
-        let mut prefixes = BTreeMap::new();
-        tree.pick(root, 0, &mut prefixes);
-        prefixes
+        fewest(&self.v6)
     }
+}
+
+fn fewest(runs: &[(u128, u16)]) -> BTreeMap<(u128, u8), u16> {
+    let mut tree = Tree::default();
+    let root = tree.grow(0, 0, runs);
+    let mut prefixes = BTreeMap::new();
+    tree.pick(root, 0, &mut prefixes);
+    prefixes
+}
+
+fn by_number(runs: &[(u128, u16)], address: fn(u128) -> IpAddr) -> BTreeMap<u16, Vec<Prefix>> {
+    let mut prefixes = fewest(runs);
+    // Who is in no prefix has number 0.
+    prefixes.entry((0, 0)).or_insert(0);
+    let mut clients = BTreeMap::<_, Vec<_>>::new();
+    for ((first, length), number) in prefixes {
+        let prefix = Prefix::around(address(first), length);
+        clients.entry(number).or_default().extend(prefix);
+    }
+    clients
+}
+
+fn number_at<A: Ord>(runs: &[(A, u16)], address: A) -> u16 {
+    let next = runs.partition_point(|(first, _)| *first <= address);
+    next.checked_sub(1).map_or(0, |run| runs[run].1)
 }
 
 /// A binary tree of prefixes, each with the numbers that are best for what is in it
@@ -170,10 +220,6 @@ mod tests {
 
     use super::*;
 
-    fn number_at<A: Copy + Ord>(runs: &[(A, u16)], address: A) -> u16 {
-        runs[runs.partition_point(|(first, _)| *first <= address) - 1].1
-    }
-
     fn longest_match(prefixes: &BTreeMap<(u128, u8), u16>, address: u128) -> u16 {
         let found = (0..=128).rev().find_map(|length: u8| {
             let mask = u128::MAX.checked_shl(128 - u32::from(length)).unwrap_or(0);
@@ -198,6 +244,43 @@ mod tests {
         assert_eq!(ClassTable::default().prefixes(), BTreeMap::new());
         let everybody = ClassTable::new(vec![(0, 0)], vec![(0, 3)]);
         assert_eq!(everybody.prefixes(), BTreeMap::from([((0, 0), 3)]));
+    }
+
+    #[test]
+    fn the_clients_of_a_number_are_told_by_the_longest_prefix() {
+        let v4 = vec![
+            (0, 3),
+            (0xc633_6400, 1),
+            (0xc633_6409, 2),
+            (0xc633_640a, 1),
+            (0xc633_6440, 3),
+        ];
+        let table = ClassTable::new(v4, vec![(0, 0), (1, 2), (2, 0)]);
+        let text = |prefixes: &[Prefix]| {
+            let texts: Vec<_> = prefixes.iter().map(ToString::to_string).collect();
+            texts.join(" ")
+        };
+        let v4 = table.clients_v4();
+        assert_eq!(text(&v4[&1]), "198.51.100.0/26");
+        assert_eq!(text(&v4[&2]), "198.51.100.9/32");
+        assert_eq!(text(&v4[&3]), "0.0.0.0/0");
+        let v6 = table.clients_v6();
+        assert_eq!(
+            (text(&v6[&0]), text(&v6[&2])),
+            ("::/0".into(), "::1/128".into())
+        );
+        for (client, number) in [
+            ("0.0.0.0", 3),
+            ("198.51.100.8", 1),
+            ("198.51.100.9", 2),
+            ("255.255.255.255", 3),
+            ("::1", 2),
+            ("::2", 0),
+        ] {
+            assert_eq!(table.class_of(client.parse().unwrap()), number, "{client}");
+        }
+        let everybody = ClassTable::default().clients_v4();
+        assert_eq!(text(&everybody[&0]), "0.0.0.0/0");
     }
 
     #[test]

@@ -12,5 +12,5 @@ pub use self::{
     group::{Shares, shares},
     image::{Image, Ring, ServiceSpec, TargetKey, TargetSpec, group_id},
     key::ring_key,
-    ring::{DEFAULT_LENGTH, ring, ring_hash, ring_length},
+    ring::{DEFAULT_LENGTH, ring, ring_hash, ring_length, slots_hash},
 };

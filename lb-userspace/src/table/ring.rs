@@ -87,10 +87,15 @@ pub fn ring(group: &Name, shares: &BTreeMap<Identity, Share>) -> Ring {
 /// A number that is equal for rings with the same identity in every slot, whatever their groups are
 /// called and in which order their targets stand.
 pub fn ring_hash(ring: &Ring) -> u64 {
-    let targets: Vec<_> = ring.targets.iter().map(|it| it.identity.bytes()).collect();
+    let slots = ring.slots.iter();
+    slots_hash(slots.map(|slot| ring.targets[usize::from(*slot)].identity))
+}
+
+/// The same for the identities in the slots, one after the other.
+pub fn slots_hash(slots: impl IntoIterator<Item = Identity>) -> u64 {
     let mut hash = Sha256::new();
-    for &slot in &ring.slots {
-        hash.update(targets[usize::from(slot)]);
+    for identity in slots {
+        hash.update(identity.bytes());
     }
     first_words(hash).0
 }

@@ -64,7 +64,7 @@ impl<'lab> Daemon<'lab> {
             "[edge]\nname = \"{}\"\ninterfaces = [\"{INTERFACE}\"]\npin_dir = \"{}\"\n\
              state_dir = \"{}\"\ncontrol = \"{}\"\n{}\n{}",
             self.edge.name(),
-            self.bpffs.path().join("waggle").display(),
+            self.pins().display(),
             self.scratch.path("state").display(),
             self.control().display(),
             settings.edge,
@@ -76,6 +76,11 @@ impl<'lab> Daemon<'lab> {
     /// Path of the configuration file.
     pub fn config(&self) -> PathBuf {
         self.scratch.path("waggle.toml")
+    }
+
+    /// Where program, link and maps are pinned.
+    pub fn pins(&self) -> PathBuf {
+        self.bpffs.path().join("waggle")
     }
 
     /// Path of the control socket.

@@ -44,6 +44,12 @@ fn the_three_capabilities_of_the_unit_file_are_enough() {
         let tally = connect_many(lab.client(), WEB, 200);
         assert!(tally.errors.is_empty(), "{:?}", tally.errors);
         assert!(tally.share("backend-2") > 0.3, "{tally:?}");
+        let explain = ["explain", "--service", "web", "--client", "198.51.100.11"];
+        let explained = daemon.waggle(&explain).stdout;
+        assert!(
+            explained.contains("\nproved in the kernel: "),
+            "{explained}"
+        );
         process.kill9();
     }
     let detach = with_three(&["detach"]).output().unwrap();

@@ -35,6 +35,53 @@ pub(super) fn tables(weights: &[u16]) -> String {
     text
 }
 
+/// Services of both families, each with a rule for a network and one for a client; nobody is probed,
+/// so that no packet but those of a test comes to the edge.
+const TWO_FAMILIES: &str = r#"
+[[backend]]
+name = "a"
+address = "198.51.100.101"
+[[backend]]
+name = "b"
+address = "198.51.100.102"
+[[backend]]
+name = "a6"
+address = "2001:db8:51::101"
+[[backend]]
+name = "b6"
+address = "2001:db8:51::102"
+[[group]]
+name = "web"
+probe = { kind = "none" }
+member = [{ backend = "a", weight = 3 }, { backend = "b", weight = 7 }]
+[[group]]
+name = "office"
+probe = { kind = "none" }
+member = [{ backend = "b" }]
+[[group]]
+name = "web6"
+probe = { kind = "none" }
+member = [{ backend = "a6" }, { backend = "b6" }]
+[[group]]
+name = "office6"
+probe = { kind = "none" }
+member = [{ backend = "a6" }]
+[[service]]
+name = "web"
+address = "203.0.113.10"
+protocol = "tcp"
+port = 80
+group = "web"
+rule = [{ clients = ["198.51.100.0/26"], group = "office" }, { clients = ["198.51.100.77"], answer = "drop" }]
+[[service]]
+name = "web6"
+address = "2001:db8:203::10"
+protocol = "udp"
+port = 53
+group = "web6"
+rule = [{ clients = ["2001:db8:51::/64"], group = "office6" }, { clients = ["2001:db8:51::77"], answer = "pass" }]
+"#;
+
 /// A lab with as many backends as there are weights.
 pub(super) fn lab(backends: u8) -> Lab {
     Lab::new(Topology {
@@ -52,6 +99,27 @@ pub(super) fn start<'lab>(lab: &'lab Lab, weights: &[u16]) -> Daemon<'lab> {
             ..Settings::default()
         },
     )
+}
+
+/// The daemon with [`TWO_FAMILIES`] and small tables, when it serves both.
+pub(super) fn start_two_families(lab: &Lab) -> Daemon<'_> {
+    let edge = "flow_entries = 1024\nring_slots = 262144";
+    let rest = TWO_FAMILIES;
+    let daemon = Daemon::start(lab.edge(), Settings { edge, rest });
+    wait_served(&daemon, 2);
+    daemon
+}
+
+/// Waits until so many services are served.
+#[track_caller]
+pub(super) fn wait_served(daemon: &Daemon<'_>, count: usize) {
+    wait_until(DEADLINE, &format!("{count} services are served"), || {
+        // A daemon that writes its first tables on a busy machine may take too long to answer.
+        let said = daemon.waggle(&["status", "--format", "json"]);
+        let status: Value = serde_json::from_str(&said.stdout).unwrap_or_default();
+        let services = status["services"].as_array().into_iter().flatten();
+        services.filter(|it| it["published"] == true).count() == count
+    });
 }
 
 /// Gives the daemon other tables by `waggle reload`, and returns what that said.

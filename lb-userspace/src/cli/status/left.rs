@@ -10,13 +10,15 @@ use std::{
 use lb_common::{Counter, ServiceKey, Target, tick};
 use serde::Serialize;
 
-use super::{super::columns::columns, Part, counters, header};
+use super::{
+    super::columns::{columns, header},
+    Part, counters,
+};
 use crate::{
-    cli::{Format, json},
+    cli::{Format, json, names::Names},
     dataplane::{look, monotonic},
     model::{Model, Name},
     refusal::{Refusal, Refused},
-    table::{TargetKey, group_id},
 };
 
 /// The tables and counters. Names are not in them: they are known where a configuration is given.
@@ -76,6 +78,7 @@ impl Left {
         let Some(left) = look(pin_dir)? else {
             return Ok(None);
         };
+        let names = model.map(Names::of_model).unwrap_or_default();
         let now = monotonic();
         let tables = left.kernel.read_tables()?;
         let totals = left.kernel.counters(&tables)?;
@@ -86,10 +89,10 @@ impl Left {
         let counter = |found: Option<&Counter>| found.copied().unwrap_or_default();
         let services = tables
             .services()
-            .map(|(key, it)| service(model, &key, it.group, counter(totals.services.get(&key))));
+            .map(|(key, it)| service(&names, &key, it.group, counter(totals.services.get(&key))));
         let targets = tables.targets().map(|(id, target)| {
             let flows = named.get(&id).copied().unwrap_or(0);
-            membership(model, id, target, flows, counter(totals.targets.get(&id)))
+            membership(&names, id, target, flows, counter(totals.targets.get(&id)))
         });
         Ok(Some(Self {
             edge: Edge {
@@ -130,47 +133,25 @@ impl Left {
     }
 }
 
-fn service(model: Option<&Model>, key: &ServiceKey, group: u32, counter: Counter) -> Service {
-    let mut known = model.into_iter().flat_map(|model| model.services.values());
+fn service(names: &Names, key: &ServiceKey, group: u32, counter: Counter) -> Service {
     Service {
-        name: known.find(|it| it.key() == *key).map(|it| it.name.clone()),
+        name: names.service(key).cloned(),
         address: key.address.into(),
         protocol: key.protocol.to_string(),
         port: u16::from_be_bytes(key.port),
-        group: group_name(model, group),
+        group: names.group(group).cloned(),
         group_id: group,
         packets: counter.packets,
         bytes: counter.bytes,
     }
 }
 
-fn membership(
-    model: Option<&Model>,
-    id: u16,
-    target: &Target,
-    flows: u64,
-    counter: Counter,
-) -> Membership {
-    let group = group_name(model, target.group);
-    let backend = model.zip(group.clone()).and_then(|(model, group)| {
-        let is_it = |identity| {
-            TargetKey {
-                group: group.clone(),
-                identity,
-            }
-            .hash()
-                == target.identity
-        };
-        let mut backends = model.backends.values();
-        backends
-            .find(|it| is_it(it.identity()))
-            .map(|it| it.name.clone())
-    });
+fn membership(names: &Names, id: u16, target: &Target, flows: u64, counter: Counter) -> Membership {
     Membership {
         target: id,
-        group,
+        group: names.group(target.group).cloned(),
         group_id: target.group,
-        backend,
+        backend: names.backend(target).cloned(),
         address: target.address.into(),
         takes_new: target.state.takes_new(),
         dead: target.state.dead(),
@@ -178,11 +159,6 @@ fn membership(
         packets: counter.packets,
         bytes: counter.bytes,
     }
-}
-
-fn group_name(model: Option<&Model>, id: u32) -> Option<Name> {
-    let mut names = model?.groups.keys();
-    names.find(|name| group_id(name) == id).cloned()
 }
 
 fn edge(edge: &Edge) -> String {

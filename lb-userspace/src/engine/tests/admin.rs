@@ -163,6 +163,14 @@ fn a_command_that_can_not_be_obeyed_is_refused_and_changes_nothing() {
     let unknown = rig.engine.explain("z", ip(9)).unwrap_err();
     assert_eq!(unknown.to_string(), "there is no service `z`; there is web");
     codes.insert(unknown.code);
+    let other = "2001:db8::7".parse().unwrap();
+    let other = rig.engine.explain("web", other).unwrap_err();
+    assert_eq!(
+        other.to_string(),
+        "2001:db8::7 is an IPv6 address, and service `web` has the IPv4 address 203.0.113.10; name \
+         an IPv4 client"
+    );
+    codes.insert(other.code);
     let entries = CONTROL.iter().flat_map(|area| area.entries);
     assert_eq!(codes, entries.map(|entry| entry.code.into()).collect());
 }

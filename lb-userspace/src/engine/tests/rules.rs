@@ -90,13 +90,6 @@ fn an_explanation_names_the_class_and_the_rule() {
             Outcome::Drop,
             0,
         ),
-        (
-            "2001:db8::7",
-            3,
-            rule(2, "2001:db8::/32", None, Some("pass")),
-            Outcome::Pass,
-            0,
-        ),
     ] {
         let explanation = explain(&rig, client);
         assert_eq!(

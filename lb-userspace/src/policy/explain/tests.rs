@@ -252,6 +252,6 @@ fn percentages_have_up_to_two_decimals() {
         (1e-3, "0.1 %"),
     ];
     for (share, text) in cases.into_iter().chain([(1e-5, "<0.01 %"), (0.2, "20 %")]) {
-        assert_eq!(text::percent(share), text);
+        assert_eq!(percent(share), text);
     }
 }

@@ -27,6 +27,10 @@ impl fmt::Display for Explanation {
             Outcome::Pass => writeln!(f, "\nnew flows are left to this host"),
             Outcome::Drop => writeln!(f, "\nno member may get traffic: new flows are dropped"),
             Outcome::Forward => self.write_shares(f),
+        }?;
+        match &self.proof {
+            Some(proof) => write!(f, "\n{proof}"),
+            None => Ok(()),
         }
     }
 }
@@ -104,7 +108,7 @@ fn listed(names: &[Name]) -> String {
 }
 
 /// `30 %`, `11.67 %`: two decimals, without zeros at the end.
-pub(super) fn percent(share: f64) -> String {
+pub(crate) fn percent(share: f64) -> String {
     let percent = share * 100.;
     if percent < 0.01 {
         return "<0.01 %".to_owned();

@@ -1,0 +1,377 @@
+use std::{
+    collections::BTreeSet,
+    fmt,
+    net::{IpAddr, SocketAddr},
+};
+
+use lb_common::Target;
+use serde::Serialize;
+
+use crate::{
+    cli::{
+        columns::{columns, header},
+        names::Names,
+    },
+    dataplane::{ClassContents, Fate, RingContents, ServiceContents, Tables},
+    model::{Name, Prefix, family},
+    policy::percent,
+    refusal::{Refusal, kernel, operator},
+};
+
+/// What the tables hold, with names.
+#[derive(Debug, Serialize)]
+pub(super) struct View {
+    /// The client that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client: Option<Client>,
+    services: Vec<Service>,
+}
+
+#[derive(Debug, Serialize)]
+struct Client {
+    address: IpAddr,
+    /// Its class for services with rules.
+    class: u32,
+    /// The longest prefix that it is in, which gives it the class.
+    prefix: Prefix,
+}
+
+#[derive(Debug, Serialize)]
+struct Service {
+    name: Option<Name>,
+    address: IpAddr,
+    protocol: String,
+    port: u16,
+    group: Option<Name>,
+    group_id: u32,
+    /// Whether clients are of more than one class.
+    #[serde(skip)]
+    told_apart: bool,
+    classes: Vec<Class>,
+}
+
+#[derive(Debug, Serialize)]
+struct Class {
+    class: u32,
+    /// All its prefixes: of those that a client is in, among all classes, the longest holds.
+    clients: Vec<Prefix>,
+    outcome: Outcome,
+    group: Option<Name>,
+    group_id: Option<u32>,
+    ring: Option<Ring>,
+    shares: Vec<Share>,
+}
+
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Outcome {
+    Drop,
+    Forward,
+    NoAnswer,
+    Pass,
+}
+
+#[derive(Debug, Serialize)]
+struct Ring {
+    length: usize,
+    /// None: a slot names no target.
+    hash: Option<String>,
+}
+
+/// What a backend has of a ring.
+#[derive(Debug, Serialize)]
+struct Share {
+    target: u16,
+    backend: Option<Name>,
+    address: Option<IpAddr>,
+    slots: usize,
+    /// From 0 to 1.
+    share: f64,
+}
+
+impl View {
+    pub(super) fn of(tables: &Tables, names: &Names) -> Self {
+        let contents = tables.contents();
+        let services = contents.iter().map(|it| Service::of(it, tables, names));
+        Self {
+            client: None,
+            services: services.collect(),
+        }
+    }
+
+    /// Leaves out all services but those of this name or endpoint.
+    pub(super) fn keep_service(&mut self, service: &str) -> Result<(), Refusal> {
+        let known: BTreeSet<_> = self.services.iter().map(Service::label).collect();
+        self.services
+            .retain(|it| it.label() == service || it.endpoint() == service);
+        match self.services.is_empty() {
+            false => Ok(()),
+            true => Err(operator::no_such_service(service, listed(known))),
+        }
+    }
+
+    /// Leaves out all classes but that of this client, and services that it can not reach.
+    pub(super) fn keep_client(&mut self, client: IpAddr, tables: &Tables) -> Result<(), Refusal> {
+        let is_reached = |it: &Service| it.address.is_ipv4() == client.is_ipv4();
+        if let [only] = &self.services[..]
+            && !is_reached(only)
+        {
+            let (ours, theirs) = (family(client), family(only.address));
+            return Err(operator::client_of_other_family(
+                client,
+                ours,
+                only.label(),
+                theirs,
+                only.address,
+            ));
+        }
+        self.services.retain(is_reached);
+        let number = tables.clients_in_use().class_of(client).into();
+        for service in &mut self.services {
+            let told_apart = service.told_apart;
+            service
+                .classes
+                .retain(|it| !told_apart || it.class == number);
+        }
+        let clients = match client {
+            IpAddr::V4(_) => tables.clients_in_use().clients_v4(),
+            IpAddr::V6(_) => tables.clients_in_use().clients_v6(),
+        };
+        let prefixes = clients.into_values().flatten();
+        let around = prefixes.filter(|prefix| prefix.contains(client));
+        let longest = around.max_by_key(|prefix| prefix.length());
+        self.client = longest.map(|prefix| Client {
+            address: client,
+            class: number,
+            prefix,
+        });
+        Ok(())
+    }
+
+    /// Leaves out all classes but this one, and services whose clients have another.
+    pub(super) fn keep_class(&mut self, class: u32) -> Result<(), Refusal> {
+        let classes = self.services.iter().flat_map(|it| &it.classes);
+        let known: BTreeSet<u32> = classes.map(|it| it.class).collect();
+        if !known.contains(&class) {
+            return Err(kernel::no_such_class(class, listed(known)));
+        }
+        for service in &mut self.services {
+            service.classes.retain(|it| it.class == class);
+        }
+        self.services.retain(|it| !it.classes.is_empty());
+        Ok(())
+    }
+}
+
+/// `a, b`, of many the first.
+fn listed(known: BTreeSet<impl fmt::Display>) -> String {
+    const MOST: usize = 16;
+    let mut texts: Vec<_> = known.iter().take(MOST).map(ToString::to_string).collect();
+    match known.len().saturating_sub(MOST) {
+        0 if texts.is_empty() => texts.push("none".to_owned()),
+        0 => {}
+        more => texts.push(format!("and {more} more")),
+    }
+    texts.join(", ")
+}
+
+impl Service {
+    fn of(contents: &ServiceContents, tables: &Tables, names: &Names) -> Self {
+        let ServiceContents {
+            key,
+            group,
+            classes,
+        } = contents;
+        let class = |it: &ClassContents| Class::of(it, tables, names);
+        Self {
+            name: names.service(key).cloned(),
+            address: key.address.into(),
+            protocol: key.protocol.to_string(),
+            port: u16::from_be_bytes(key.port),
+            group: names.group(*group).cloned(),
+            group_id: *group,
+            told_apart: classes.len() > 1,
+            classes: classes.iter().map(class).collect(),
+        }
+    }
+
+    fn endpoint(&self) -> String {
+        SocketAddr::new(self.address, self.port).to_string()
+    }
+
+    fn label(&self) -> String {
+        self.name
+            .as_ref()
+            .map_or_else(|| self.endpoint(), ToString::to_string)
+    }
+}
+
+impl Class {
+    fn of(contents: &ClassContents, tables: &Tables, names: &Names) -> Self {
+        let ClassContents {
+            class,
+            clients,
+            fate,
+        } = contents;
+        let ring = match fate {
+            Fate::Forward(ring) => Some(ring),
+            Fate::Drop | Fate::NoAnswer | Fate::Pass => None,
+        };
+        let group_id = ring.and_then(|ring| ring.group);
+        Self {
+            class: *class,
+            clients: clients.to_vec(),
+            outcome: match fate {
+                Fate::Drop => Outcome::Drop,
+                Fate::Forward(_) => Outcome::Forward,
+                Fate::NoAnswer => Outcome::NoAnswer,
+                Fate::Pass => Outcome::Pass,
+            },
+            group: group_id.and_then(|id| names.group(id)).cloned(),
+            group_id,
+            ring: ring.map(|ring| Ring {
+                length: ring.length,
+                hash: ring.hash.map(|hash| format!("{hash:016x}")),
+            }),
+            shares: ring.map_or_else(Vec::new, |ring| shares(ring, tables, names)),
+        }
+    }
+}
+
+fn shares(ring: &RingContents, tables: &Tables, names: &Names) -> Vec<Share> {
+    let share = |(id, slots): (&u16, &usize)| {
+        let target: Option<&Target> = tables.target(*id);
+        Share {
+            target: *id,
+            backend: target.and_then(|it| names.backend(it)).cloned(),
+            address: target.map(|it| it.address.into()),
+            slots: *slots,
+            share: *slots as f64 / ring.length as f64,
+        }
+    };
+    let mut shares: Vec<_> = ring.slots.iter().map(share).collect();
+    shares.sort_by(|a, b| (&a.backend, a.address).cmp(&(&b.backend, b.address)));
+    shares
+}
+
+impl fmt::Display for View {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(client) = &self.client {
+            writeln!(f, "{client}\n")?;
+        }
+        if self.services.is_empty() {
+            writeln!(f, "no service is published")?;
+        }
+        for (i, service) in self.services.iter().enumerate() {
+            let gap = if i > 0 { "\n" } else { "" };
+            write!(f, "{gap}{service}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            address,
+            class,
+            prefix,
+        } = self;
+        match prefix.length() {
+            0 => write!(f, "client {address}: class {class}, with all others"),
+            _ => write!(f, "client {address}: class {class}, by {prefix}"),
+        }
+    }
+}
+
+impl fmt::Display for Service {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (endpoint, protocol) = (self.endpoint(), &self.protocol);
+        match &self.name {
+            Some(name) => writeln!(f, "service {name}, {endpoint} {protocol}")?,
+            None => writeln!(f, "service {endpoint} {protocol}")?,
+        }
+        let mut rows = vec![header(&[
+            "CLASS", "CLIENTS", "GOES TO", "RING", "BACKEND", "SLOTS", "SHARE",
+        ])];
+        let classes = self.classes.iter();
+        rows.extend(classes.flat_map(|it| it.rows(self.told_apart)));
+        f.write_str(&columns(2, &rows))
+    }
+}
+
+impl Class {
+    /// As many rows as there are backends, or prefixes that are shown; the first has the rest.
+    fn rows(&self, told_apart: bool) -> Vec<Vec<String>> {
+        let clients = self.shown_clients(told_apart);
+        let shares: Vec<_> = self
+            .shares
+            .iter()
+            .map(|it| it.cells(self.ring.as_ref()))
+            .collect();
+        let count = clients.len().max(shares.len()).max(1);
+        let nothing = || [const { String::new() }; 3];
+        let row = |i: usize| {
+            let client = clients.get(i).cloned().unwrap_or_default();
+            let [backend, slots, share] = shares.get(i).cloned().unwrap_or_else(nothing);
+            let [class, goes, ring] = if i > 0 {
+                nothing()
+            } else {
+                [self.class.to_string(), self.goes(), self.shown_ring()]
+            };
+            vec![class, client, goes, ring, backend, slots, share]
+        };
+        (0..count).map(row).collect()
+    }
+
+    /// The first prefixes, and how many more there are.
+    fn shown_clients(&self, told_apart: bool) -> Vec<String> {
+        const MOST: usize = 4;
+        let all = if told_apart {
+            "all others"
+        } else {
+            "everybody"
+        };
+        let shown = |prefix: &Prefix| match prefix.length() {
+            0 => all.to_owned(),
+            _ => prefix.to_string(),
+        };
+        let mut texts: Vec<_> = self.clients.iter().take(MOST).map(shown).collect();
+        let more = self.clients.len() - texts.len();
+        if more > 0 {
+            texts.pop();
+            texts.push(format!("and {} more", more + 1));
+        }
+        texts
+    }
+
+    fn goes(&self) -> String {
+        match (self.outcome, &self.group, self.group_id) {
+            (Outcome::Drop, ..) => "drop".to_owned(),
+            (Outcome::Pass, ..) => "pass".to_owned(),
+            (Outcome::NoAnswer, ..) => "no backend: drop".to_owned(),
+            (Outcome::Forward, Some(name), _) => name.to_string(),
+            (Outcome::Forward, None, Some(id)) => format!("{id:08x}"),
+            (Outcome::Forward, None, None) => "unknown".to_owned(),
+        }
+    }
+
+    fn shown_ring(&self) -> String {
+        let broken = || "broken".to_owned();
+        let ring = self.ring.as_ref();
+        ring.map_or_else(String::new, |it| it.hash.clone().unwrap_or_else(broken))
+    }
+}
+
+impl Share {
+    fn cells(&self, ring: Option<&Ring>) -> [String; 3] {
+        let backend = match (&self.backend, self.address) {
+            (Some(name), _) => name.to_string(),
+            (None, Some(address)) => address.to_string(),
+            (None, None) => format!("target {} (free)", self.target),
+        };
+        let length = ring.map_or(0, |ring| ring.length);
+        let slots = format!("{}/{length}", self.slots);
+        [backend, slots, percent(self.share)]
+    }
+}

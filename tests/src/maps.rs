@@ -1,0 +1,127 @@
+//! All that pinned maps hold, byte for byte.
+
+use std::{collections::BTreeMap, fs, path::Path, thread};
+
+use aya::{
+    Pod,
+    maps::{Array, HashMap, Map, MapData, PerCpuArray, lpm_trie::LpmTrie},
+};
+use lb_common::{
+    Address, Bucket, CLIENT_BUFFERS, Chunk, Control, Counter, Descriptor, HEARTBEAT_OFFSET,
+    LongNetwork, Port, Service, ServiceGroup, ServiceKey, Target,
+};
+
+/// The bytes of each map in `directory`, but for the heartbeat, which goes on.
+///
+/// # Panics
+/// When a map can not be read, or is none of those that are known here.
+pub fn dump(directory: &Path) -> BTreeMap<String, Vec<u8>> {
+    let pins = fs::read_dir(directory).expect("the directory of the maps");
+    let names = pins.map(|pin| {
+        pin.expect("a pin")
+            .file_name()
+            .into_string()
+            .expect("a name")
+    });
+    names
+        .map(|name| {
+            let path = directory.join(&name);
+            let bytes = bytes_of(&name, &path);
+            (name, bytes)
+        })
+        .collect()
+}
+
+fn bytes_of(name: &str, path: &Path) -> Vec<u8> {
+    match name {
+        "CONTROL" => {
+            let mut bytes = array::<{ size_of::<Control>() }>(path);
+            bytes[HEARTBEAT_OFFSET..][..8].fill(0);
+            bytes
+        }
+        "SERVICES" => array::<{ size_of::<Service>() }>(path),
+        "SERVICE_IDS" => hash::<{ size_of::<ServiceKey>() }>(path),
+        "SERVICE_GROUPS" => hash::<{ size_of::<ServiceGroup>() }>(path),
+        "PORTS" => array::<{ size_of::<Port>() }>(path),
+        "ADDRESSES" => hash::<{ size_of::<Address>() }>(path),
+        "CLIENTS_V4" => networks(path),
+        "CLIENTS_V4_LONG" => array::<{ size_of::<LongNetwork>() }>(path),
+        "CLIENTS_V6_0" | "CLIENTS_V6_1" => prefixes(path),
+        "RINGS" => array::<{ size_of::<Descriptor>() }>(path),
+        "SLOTS" => array::<{ size_of::<Chunk>() }>(path),
+        "TARGETS" => array::<{ size_of::<Target>() }>(path),
+        "FLOWS" => array::<{ size_of::<Bucket>() }>(path),
+        "VERDICTS" | "FLOW_EVENTS" | "SERVICE_COUNTERS" | "TARGET_COUNTERS" => {
+            per_cpu::<{ size_of::<Counter>() }>(path)
+        }
+        "INSERTS" => per_cpu::<8>(path),
+        other => panic!("the map {other} is not known here"),
+    }
+}
+
+/// The pinned map.
+pub fn pinned(path: &Path) -> Map {
+    let data = MapData::from_pin(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    Map::from_map_data(data).expect("a kind of map that is known")
+}
+
+/// The pinned array of elements of this type.
+pub fn pinned_array<T: Pod>(path: &Path) -> Array<MapData, T> {
+    Array::try_from(pinned(path)).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+fn array<const SIZE: usize>(path: &Path) -> Vec<u8> {
+    let array = pinned_array::<[u8; SIZE]>(path);
+    let elements = array.iter().map(|element| element.expect("an element"));
+    elements.flatten().collect()
+}
+
+/// An element is half of 64 MiB, and has to be on the stack.
+fn networks(path: &Path) -> Vec<u8> {
+    const BUFFER: usize = 2 << 24;
+    thread::scope(|scope| {
+        let read = || {
+            let array = pinned_array::<[u8; BUFFER]>(path);
+            let mut bytes = Vec::with_capacity(BUFFER * CLIENT_BUFFERS as usize);
+            for buffer in 0..CLIENT_BUFFERS {
+                bytes.extend_from_slice(&array.get(&buffer, 0).expect("a buffer"));
+            }
+            bytes
+        };
+        let builder = thread::Builder::new().stack_size(16 * BUFFER);
+        let reader = builder.spawn_scoped(scope, read).expect("a thread");
+        reader.join().expect("the buffers can be read")
+    })
+}
+
+fn per_cpu<const SIZE: usize>(path: &Path) -> Vec<u8> {
+    let array: PerCpuArray<_, [u8; SIZE]> = PerCpuArray::try_from(pinned(path)).expect("per CPU");
+    let mut bytes = Vec::new();
+    for element in array.iter() {
+        let element = element.expect("an element");
+        bytes.extend(element.iter().copied().flatten());
+    }
+    bytes
+}
+
+/// Pairs in the order of their bytes.
+fn hash<const KEY: usize>(path: &Path) -> Vec<u8> {
+    let map: HashMap<_, [u8; KEY], [u8; 4]> = HashMap::try_from(pinned(path)).expect("a hash");
+    let pairs: BTreeMap<_, _> = map.iter().map(|pair| pair.expect("a pair")).collect();
+    let pairs = pairs.into_iter();
+    pairs
+        .flat_map(|(key, value)| [&key[..], &value].concat())
+        .collect()
+}
+
+fn prefixes(path: &Path) -> Vec<u8> {
+    let trie: LpmTrie<_, [u8; 16], [u8; 4]> = LpmTrie::try_from(pinned(path)).expect("a trie");
+    let pairs = trie.iter().map(|pair| pair.expect("a pair"));
+    let pairs: BTreeMap<_, _> = pairs
+        .map(|(key, value)| ((key.prefix_len(), key.data()), value))
+        .collect();
+    let pairs = pairs.into_iter();
+    pairs
+        .flat_map(|((length, data), value)| [&length.to_ne_bytes()[..], &data, &value].concat())
+        .collect()
+}
