@@ -17,7 +17,8 @@
 //!
 //! Far clients are those whose prefix differs; a far backend can be reached by tunnel only, and
 //! that ends there with [`Host::decapsulate`]. Over TCP one asks with [`client::Connection`], over
-//! UDP with [`client::UdpFlow`]; servers are [`WebServer`], [`Nginx`] and [`UdpServer`].
+//! UDP with [`client::UdpFlow`], and all the time with [`Traffic`]; servers are [`WebServer`],
+//! [`Nginx`] and [`UdpServer`].
 
 mod bpffs;
 pub mod client;

@@ -195,6 +195,9 @@ fn a_rule_drops_new_flows_or_leaves_them_to_the_host() {
     reload(&daemon, &lab, &pass);
     assert_eq!(answering(far), both("edge"));
     assert_eq!(answering(near), both("backend-1"));
+    for text in explained(&daemon, far) {
+        assert!(text.contains("new flows are left to this host"), "{text}");
+    }
 
     let drop = format!("{pass}, {{ clients = [{NEAR}], answer = \"drop\" }}");
     reload(&daemon, &lab, &drop);
