@@ -406,7 +406,7 @@ fn explain_offline_refuses_a_client_of_the_other_family() {
     ];
     let (status, stdout, stderr) = said(&[&asked[..], &["2001:db8::7"]].concat());
     assert_eq!((status, stdout.as_str()), (Some(1), ""));
-    let why = "waggle: 2001:db8::7 is an IPv6 address, and service `web` has the IPv4 address \
+    let why = "error[client-of-other-family]: 2001:db8::7 is an IPv6 address, and service `web` has the IPv4 address \
                203.0.113.10; name an IPv4 client\n";
     assert_eq!(stderr, why);
     let (status, stdout, _) = said(&[&asked[..], &["::ffff:192.0.2.7"]].concat());

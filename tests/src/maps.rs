@@ -8,7 +8,7 @@ use aya::{
 };
 use lb_common::{
     Address, Bucket, CLIENT_BUFFERS, Chunk, Control, Counter, Descriptor, HEARTBEAT_OFFSET,
-    LongNetwork, Port, Service, ServiceGroup, ServiceKey, Target,
+    LongNetwork, Port, Service, ServiceCounter, ServiceGroup, ServiceKey, Target,
 };
 
 /// The bytes of each map in `directory`, but for the heartbeat, which goes on.
@@ -51,9 +51,8 @@ fn bytes_of(name: &str, path: &Path) -> Vec<u8> {
         "SLOTS" => array::<{ size_of::<Chunk>() }>(path),
         "TARGETS" => array::<{ size_of::<Target>() }>(path),
         "FLOWS" => array::<{ size_of::<Bucket>() }>(path),
-        "VERDICTS" | "FLOW_EVENTS" | "SERVICE_COUNTERS" | "TARGET_COUNTERS" => {
-            per_cpu::<{ size_of::<Counter>() }>(path)
-        }
+        "VERDICTS" | "FLOW_EVENTS" | "TARGET_COUNTERS" => per_cpu::<{ size_of::<Counter>() }>(path),
+        "SERVICE_COUNTERS" => per_cpu::<{ size_of::<ServiceCounter>() }>(path),
         "INSERTS" => per_cpu::<8>(path),
         other => panic!("the map {other} is not known here"),
     }

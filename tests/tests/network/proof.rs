@@ -100,8 +100,8 @@ fn found_and_mended(daemon: &mut Daemon<'_>, (service, client): (&str, &str), wh
     let (found, status, stderr) = proof(daemon, service, client);
     assert_eq!(found["result"], "differs", "{found:#}");
     assert_eq!(status, Some(1));
-    let why = "waggle: the packet program in the kernel does not do what was decided; start the \
-               daemon anew";
+    let why = "error[not-as-decided]: the packet program in the kernel does not do what was \
+               decided; start the daemon anew";
     assert!(stderr.starts_with(why), "{stderr}");
     let differences = found["differences"].as_array().expect("differences");
     let named = differences.iter().any(|it| it["what"] == what);

@@ -93,7 +93,7 @@ fn the_table_is_the_same_without_a_daemon_and_gone_when_it_is_detached() {
     let gone = daemon.waggle(&offline);
     assert_eq!((gone.status, gone.stdout.as_str()), (Some(1), ""));
     let why = format!(
-        "waggle: there are no tables in {}; start a daemon with `waggle run --config FILE`",
+        "error[no-pinned-tables]: there are no tables in {}; start a daemon with `waggle run --config FILE`",
         daemon.pins().display()
     );
     assert!(gone.stderr.starts_with(&why), "{gone:?}");
@@ -106,23 +106,20 @@ fn a_service_or_class_that_is_not_there_is_refused_with_those_that_are() {
     for (words, why) in [
         (
             &["nope"][..],
-            "there is no service `nope`; there is web, web6\n",
+            "no-such-service]: there is no service `nope`; there is web, web6\n",
         ),
         (
             &["--class", "99"],
-            "no client is of class 99; the classes are 0, ",
+            "no-such-class]: no client is of class 99; the classes are 0, ",
         ),
         (
             &["web", "--client", "2001:db8::7"],
-            "2001:db8::7 is an IPv6 address, and service `web` has the IPv4 address 203.0.113.10; \
+            "client-of-other-family]: 2001:db8::7 is an IPv6 address, and service `web` has the IPv4 address 203.0.113.10; \
              name an IPv4 client\n",
         ),
     ] {
         let said = daemon.waggle(&[&["table"], words].concat());
         assert_eq!((said.status, said.stdout.as_str()), (Some(1), ""));
-        assert!(
-            said.stderr.starts_with(&format!("waggle: {why}")),
-            "{said:?}"
-        );
+        assert!(said.stderr.starts_with(&format!("error[{why}")), "{said:?}");
     }
 }

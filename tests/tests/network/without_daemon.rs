@@ -138,7 +138,7 @@ fn without_names_pins_in_the_default_place_are_found_and_told_apart() {
     assert_eq!((said.status, said.stdout.as_str()), (Some(1), ""));
     assert!(
         said.stderr.contains(
-            "several edges have left their tables in /sys/fs/bpf/waggle; choose one with --edge"
+            "several edges have left their tables in /sys/fs/bpf/waggle; choose one with `--edge`"
         ),
         "{said:?}"
     );
