@@ -109,6 +109,8 @@ struct Inputs {
 
 impl Daemon {
     async fn serve(&mut self, inputs: &mut Inputs) {
+        // Before the first question: an answer says when the daemon was last alive.
+        self.kernel.heartbeat(monotonic());
         let mut turn = interval(TURN);
         turn.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let (mut samples, mut ways) = (Vec::new(), Vec::new());

@@ -117,6 +117,10 @@ pub(super) fn wait_served(daemon: &Daemon<'_>, count: usize) {
         // A daemon that writes its first tables on a busy machine may take too long to answer.
         let said = daemon.waggle(&["status", "--format", "json"]);
         let status: Value = serde_json::from_str(&said.stdout).unwrap_or_default();
+        if said.status == Some(0) {
+            let silent = status["edge"]["heartbeat_age_s"].as_u64();
+            assert!(silent.is_some_and(|it| it < 60), "it lives: {status:#}");
+        }
         let services = status["services"].as_array().into_iter().flatten();
         services.filter(|it| it["published"] == true).count() == count
     });
