@@ -67,7 +67,7 @@ impl Case<'_> {
     fn pending(&self) -> Option<Difference> {
         let why = self.decided.pending?;
         Some(difference(
-            "tables",
+            Difference::TABLES,
             "all written",
             format!("they wait: {why}"),
         ))

@@ -47,7 +47,14 @@ pub enum Judgement {
 impl Judgement {
     /// That the program does something else, if it does.
     pub fn refusal(&self) -> Option<Refusal> {
-        matches!(self, Self::Differs { .. }).then(kernel::not_as_decided)
+        let Self::Differs { differences, .. } = self else {
+            return None;
+        };
+        let waits = differences.iter().any(|it| it.what == Difference::TABLES);
+        Some(match waits {
+            true => kernel::not_yet_as_decided(),
+            false => kernel::not_as_decided(),
+        })
     }
 }
 
@@ -71,12 +78,17 @@ pub struct Run {
 /// One thing that the program does not as was decided.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Difference {
-    /// What it is about: `class`, `ring`, `flows`.
+    /// What it is about: `class`, `ring`, `flows`, `tables`.
     pub what: String,
     /// What was decided.
     pub decided: String,
     /// What the kernel has or does.
     pub found: String,
+}
+
+impl Difference {
+    /// What it is about if the tables are not all written.
+    const TABLES: &str = "tables";
 }
 
 /// What was decided, and what the daemon wrote of it.

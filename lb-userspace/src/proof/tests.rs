@@ -302,6 +302,8 @@ fn a_service_that_is_not_published_is_told_with_what_its_tables_wait_for() {
             "tables: decided all written; found they wait: no room",
         ]
     );
+    let refusal = rig.judge().refusal().unwrap();
+    assert_eq!(refusal.code, "not-yet-as-decided");
     rig.row = Rig::forwarding().row;
     assert!(matches!(rig.judge(), Judgement::Holds(_)));
 }

@@ -1,11 +1,17 @@
 refusals! {
     "Looking at the kernel's tables"
 
-    /// The packet program does not do what the daemon decided: its tables are not what was written, or
-    /// were not written yet. The lines before this one say what differs.
+    /// The packet program does not do what the daemon decided: its tables are not what was written. The
+    /// lines before this one say what differs.
     "not-as-decided" not_as_decided():
         "the packet program in the kernel does not do what was decided";
         "start the daemon anew: it reads the tables back and writes what differs, while packets go on";
+
+    /// The packet program does not do what the daemon decided, and not all of that could be written yet.
+    /// The lines before this one say what differs, and what the tables wait for.
+    "not-yet-as-decided" not_yet_as_decided():
+        "the packet program in the kernel does not do yet what was decided";
+        "ask again in a few seconds; if it stays so, `waggle status` says what is in the way";
 
     /// Neither a daemon nor one that has ended has made tables on this host, or `waggle detach` has removed
     /// them.
