@@ -91,8 +91,8 @@ pub struct Counter {
 
 impl AddAssign for Counter {
     fn add_assign(&mut self, other: Self) {
-        self.packets += other.packets;
-        self.bytes += other.bytes;
+        self.packets = self.packets.wrapping_add(other.packets);
+        self.bytes = self.bytes.wrapping_add(other.bytes);
     }
 }
 

@@ -5,6 +5,7 @@
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 #![deny(unsafe_code)]
 
+mod accept;
 pub mod class;
 pub mod cli;
 pub mod config;

@@ -22,6 +22,7 @@ const PURE: &str = "lb-userspace/src";
 
 /// Files and folders in there that act.
 const ACTS: &[&str] = &[
+    "lb-userspace/src/accept.rs",
     "lb-userspace/src/cli",
     "lb-userspace/src/config/listeners.rs",
     "lb-userspace/src/config/load.rs",

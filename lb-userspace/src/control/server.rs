@@ -2,22 +2,24 @@ use std::{
     fs, io,
     os::unix::fs::{FileTypeExt as _, PermissionsExt as _},
     path::Path,
-    sync::Arc,
     time::Duration,
 };
 
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
     net::{UnixListener, UnixStream},
-    sync::{Semaphore, mpsc, oneshot},
+    sync::{mpsc, oneshot},
     time::timeout,
 };
 
 use super::{MAX_REQUEST, Reply, Request};
-use crate::refusal::{
-    Refusal, Refused,
-    command::{bad_request, daemon_ends, late_request},
-    edge::{no_socket, socket_taken, unusable_socket},
+use crate::{
+    accept,
+    refusal::{
+        Refusal, Refused,
+        command::{bad_request, daemon_ends, late_request},
+        edge::{no_socket, socket_taken, unusable_socket},
+    },
 };
 
 /// A client that says nothing for this long is sent away.
@@ -37,30 +39,19 @@ pub type Question = (Request, oneshot::Sender<Reply>);
 /// The path can not be made, or something else than a dead daemon's socket is there.
 pub fn serve(path: &Path, questions: mpsc::Sender<Question>) -> Result<(), Refusal> {
     let listener = bind(path)?;
-    tokio::spawn(async move {
-        let places = Arc::new(Semaphore::new(CLIENTS));
-        loop {
-            let Ok(place) = Arc::clone(&places).acquire_owned().await else {
-                return;
-            };
-            match listener.accept().await {
-                Ok((stream, _)) => {
-                    let questions = questions.clone();
-                    tokio::spawn(async move {
-                        if let Err(error) = attend(stream, &questions).await {
-                            tracing::debug!(%error, "A control client was sent away.");
-                        }
-                        drop(place);
-                    });
-                }
-                // Out of file descriptors: wait for some client to end.
-                Err(error) => {
-                    tracing::warn!(%error, "A control client could not be accepted.");
-                    tokio::time::sleep(Duration::from_millis(100)).await;
+    accept::serve(
+        "A control client",
+        CLIENTS,
+        move |cx| listener.poll_accept(cx).map_ok(|(stream, _)| stream),
+        move |stream| {
+            let questions = questions.clone();
+            async move {
+                if let Err(error) = attend(stream, &questions).await {
+                    tracing::debug!(%error, "A control client was sent away.");
                 }
             }
-        }
-    });
+        },
+    );
     Ok(())
 }
 

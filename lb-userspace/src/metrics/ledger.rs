@@ -29,17 +29,12 @@ impl<K: Ord> Ledger<K> {
     pub fn total(&mut self, key: K, now: Counter) -> Counter {
         let line = self.0.entry(key).or_default();
         if now.packets < line.last.packets || now.bytes < line.last.bytes {
-            line.before = sum(line.before, line.last);
+            line.before += line.last;
         }
         line.last = now;
-        sum(line.before, now)
-    }
-}
-
-fn sum(a: Counter, b: Counter) -> Counter {
-    Counter {
-        packets: a.packets.wrapping_add(b.packets),
-        bytes: a.bytes.wrapping_add(b.bytes),
+        let mut total = line.before;
+        total += now;
+        total
     }
 }
 

@@ -1,6 +1,6 @@
 //! Serves metrics and the status page over HTTP.
 
-use std::{convert::Infallible, io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{convert::Infallible, io, net::SocketAddr, time::Duration};
 
 use http_body_util::Full;
 use hyper::{
@@ -13,16 +13,19 @@ use hyper::{
 use hyper_util::rt::TokioIo;
 use tokio::{
     net::{TcpListener, TcpStream},
-    sync::{Semaphore, mpsc, oneshot},
+    sync::{mpsc, oneshot},
     task::spawn_blocking,
-    time::{sleep, timeout},
+    time::timeout,
 };
 
 use super::{Snapshot, exposition, page};
-use crate::refusal::{
-    Refusal, Refused,
-    command::daemon_ends,
-    host::{foreign_address, port_in_use, refused_listener},
+use crate::{
+    accept,
+    refusal::{
+        Refusal, Refused,
+        command::daemon_ends,
+        host::{foreign_address, port_in_use, refused_listener},
+    },
 };
 
 /// A client has this long, from its connection to the last byte that it takes.
@@ -54,30 +57,19 @@ pub async fn listen(address: SocketAddr) -> Result<TcpListener, Refusal> {
 /// Answers clients of `listener` with what the daemon says to each of `scrapes`. One request per
 /// connection.
 pub fn serve(listener: TcpListener, scrapes: mpsc::Sender<Scrape>) {
-    tokio::spawn(async move {
-        let places = Arc::new(Semaphore::new(CLIENTS));
-        loop {
-            let Ok(place) = Arc::clone(&places).acquire_owned().await else {
-                return;
-            };
-            match listener.accept().await {
-                Ok((stream, _)) => {
-                    let scrapes = scrapes.clone();
-                    tokio::spawn(async move {
-                        if timeout(PATIENCE, attend(stream, scrapes)).await.is_err() {
-                            tracing::debug!("A client of the metrics was too slow.");
-                        }
-                        drop(place);
-                    });
-                }
-                // Out of file descriptors: wait for some client to end.
-                Err(error) => {
-                    tracing::warn!(%error, "A client of the metrics could not be accepted.");
-                    sleep(Duration::from_millis(100)).await;
+    accept::serve(
+        "A client of the metrics",
+        CLIENTS,
+        move |cx| listener.poll_accept(cx).map_ok(|(stream, _)| stream),
+        move |stream| {
+            let scrapes = scrapes.clone();
+            async move {
+                if timeout(PATIENCE, attend(stream, scrapes)).await.is_err() {
+                    tracing::debug!("A client of the metrics was too slow.");
                 }
             }
-        }
-    });
+        },
+    );
 }
 
 async fn attend(stream: TcpStream, scrapes: mpsc::Sender<Scrape>) {
