@@ -26,7 +26,7 @@ pub use self::{
     flow::{Bucket, Entry, FlowState, IDLE_TICKS, IdleTicks, TICK_SHIFT, WAYS, tick},
     hash::{FLOW_PASSES, HashKey},
     proof::Proof,
-    ring::{CHUNK, Chunk, Descriptor},
+    ring::{Answer, CHUNK, Chunk, Descriptor},
     service::{Port, Protocol, Row, Service, ServiceGroup, ServiceKey},
     target::{ForwardMode, Mac, Outer, Target, TargetState, Way},
     tuple::{Ports, Tuple},
@@ -35,4 +35,4 @@ pub use self::{
 
 /// Version of everything in this crate. A running program whose maps carry another version is
 /// never adopted. Raise it with every change of a layout or of a meaning.
-pub const ABI_VERSION: u32 = 4;
+pub const ABI_VERSION: u32 = 5;

@@ -56,7 +56,19 @@ impl Tuple {
         stirred(self.name(key))
     }
 
-    /// The same before it is stirred: enough to tell tuples from each other.
+    /// Keyed hash of the client alone: of an IPv4 address, or of the first 64 bits of an IPv6 address,
+    /// since a host changes the others as it likes (RFC 8981).
+    #[inline(always)]
+    pub fn client_hash(&self, key: &HashKey) -> u32 {
+        let [c0, c1, _, c3] = self.client.words();
+        stirred(if self.client.is_v4() {
+            key.v4(&[c3, 0, 0, 0])
+        } else {
+            key.v6(&[c0, c1, 0, 0, 0, 0, 0, 0, 0, 0])
+        })
+    }
+
+    /// The tuple's hash before it is stirred: enough to tell tuples from each other.
     ///
     /// IPv4 and IPv6 tuples use coefficients of their own, so an IPv4 tuple costs four
     /// multiplications. The words are taken as they stand in memory, so hosts of the other byte order

@@ -125,7 +125,7 @@ fn unevenness(key: &HashKey, tuples: impl Iterator<Item = Tuple>) -> f64 {
     let mut hits = [0.0; SLOTS as usize];
     let mut all = 0.0;
     for tuple in tuples {
-        hits[ring.slot(tuple.hash(key)) as usize] += 1.0;
+        hits[ring.slot(&tuple, key) as usize] += 1.0;
         all += 1.0;
     }
     let mean = all / f64::from(SLOTS);
@@ -156,4 +156,30 @@ fn clients_and_ports_that_count_up_spread_evenly_under_every_key() {
             assert!(unevenness < 1.25, "{name} under key {round}: {unevenness}");
         }
     }
+}
+
+#[test]
+fn all_flows_of_a_client_have_its_hash_and_clients_spread_evenly() {
+    let key = Random(13).key();
+    let tuple = |client: Address, port: u16| Tuple {
+        client,
+        service: Address::v4([203, 0, 113, 10]),
+        ports: Ports::new(port, 80),
+        protocol: Protocol::TCP,
+    };
+    let v4 = |last: u8| Address::v4([192, 0, 2, last]);
+    let hash = |client: Address, port: u16| tuple(client, port).client_hash(&key);
+    assert_eq!(hash(v4(7), 1), hash(v4(7), 2));
+    assert_ne!(hash(v4(7), 1), hash(v4(8), 1));
+    let v6 = |text: &str| Address::from(text.parse::<core::net::IpAddr>().unwrap());
+    assert_eq!(hash(v6("2001:db8::1"), 1), hash(v6("2001:db8::2:1"), 1));
+    assert_ne!(hash(v6("2001:db8::1"), 1), hash(v6("2001:db8:0:1::1"), 1));
+    let ring = Descriptor::in_rows(0, 1000, 1);
+    let mut rows = [0_u32; 1000];
+    for client in 0..20_000_u32 {
+        let client = Address::v4((0x0a00_0000 + client).to_be_bytes());
+        rows[ring.slot(&tuple(client, 40_000), &key) as usize] += 1;
+    }
+    let squares: f64 = rows.iter().map(|it| (f64::from(*it) - 20.0).powi(2)).sum();
+    assert!(squares / 20.0 / 999.0 < 1.25);
 }

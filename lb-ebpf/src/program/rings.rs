@@ -52,7 +52,7 @@ impl Row {
             Descriptor::PASS => return Err(Verdict::RulePassed),
             _ => {}
         }
-        let slot = self.ring.slot(tuple.hash(key));
+        let slot = self.ring.slot(tuple, key);
         let id = tables::slot(slot).ok_or(Verdict::NoTarget)?;
         let target = Target::of(id).ok_or(Verdict::NoTarget)?;
         let way = target.way();

@@ -119,7 +119,7 @@ impl Rig {
                 Descriptor::PASS => Verdict::RulePassed,
                 _ => Verdict::Forwarded,
             };
-            let slot = (ring.slot(flow.hash(&key)) - ring.offset()) as usize;
+            let slot = (ring.slot(&flow, &key) - ring.offset()) as usize;
             Proof {
                 target: self.found.slots.get(slot).copied().unwrap_or(0),
                 ring,
@@ -194,7 +194,7 @@ fn a_wrong_slot_is_found_whether_or_not_a_flow_falls_into_it() {
     let key = ring_key(&rig.model.edge.ring_key);
     let (_, ring) = rig.row.unwrap();
     let used: BTreeSet<u32> = (rig.flows().iter())
-        .map(|flow| ring.slot(flow.hash(&key)) - RING)
+        .map(|flow| ring.slot(&flow, &key) - RING)
         .collect();
     let length = rig.found.slots.len() as u32;
     let free = (0..length).find(|slot| !used.contains(slot)).unwrap();
@@ -316,7 +316,7 @@ fn the_ring_hash_spreads_the_flows_of_a_client_within_the_bound() {
     for client in 0..4000_u32 {
         let key = ring_key(&client.to_string());
         let client = Address::v4((0xc000_0200 + client % 256).to_be_bytes());
-        let third = |flow: &Tuple| Descriptor::new(0, 10).slot(flow.hash(&key)) < 3;
+        let third = |flow: &Tuple| Descriptor::new(0, 10).slot(flow, &key) < 3;
         let got = flows(&service, client)
             .iter()
             .filter(|it| third(it))

@@ -53,7 +53,7 @@ fn edges_with_other_secrets_and_histories_choose_the_same_backends() {
     let mut flows_per_backend = [0; 4];
     for client in 0..FLOWS {
         let packet = syn_from(client);
-        let chosen = backend(ring.slot(packet.tuple().hash(&key)));
+        let chosen = backend(ring.slot(&packet.tuple(), &key));
         assert_eq!(young.backend(&packet), Some(chosen), "flow {client}");
         assert_eq!(old.backend(&packet), Some(chosen), "flow {client}");
         flows_per_backend[usize::from(chosen)] += 1;

@@ -361,7 +361,7 @@ fn edges_agree_on_the_slot_of_a_flow_of_ipv6() {
         edge.publish(&packet, service);
         for port in 1..500 {
             let packet = packet.clone().from((CLIENT_OF_NOTHING, port));
-            let slot = Descriptor::new(0, 997).slot(packet.tuple().hash(&key));
+            let slot = Descriptor::new(0, 997).slot(&packet.tuple(), &key);
             let chosen = slots[slot as usize] as u8;
             assert_eq!(edge.backend(&packet), Some(chosen), "port {port}");
         }
