@@ -1,6 +1,6 @@
 //! Waggle's daemon and command line.
 //!
-//! `model`, `refusal`, `policy`, `table`, `dataplane::diff` and `engine` are pure: they know no clock,
+//! `model`, `refusal`, `policy`, `table`, `dataplane::diff`, `whereabouts` and `engine` are pure: they know no clock,
 //! no I/O and no kernel. `daemon` is the one place where events come in and effects go out.
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 #![deny(unsafe_code)]
@@ -21,3 +21,4 @@ pub mod probe;
 pub mod proof;
 pub mod refusal;
 pub mod table;
+pub mod whereabouts;

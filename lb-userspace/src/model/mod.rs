@@ -5,8 +5,10 @@ mod backend;
 mod changes;
 mod clients;
 mod edge;
+mod geography;
 mod group;
 mod health;
+mod location;
 mod name;
 mod probe;
 mod service;
@@ -20,8 +22,10 @@ pub use self::{
     changes::{changes, needs_restart},
     clients::{Clients, Prefix},
     edge::{Edge, XdpMode},
+    geography::{Region, UnknownRegion},
     group::{AllDown, Group, Member, Priority, Stage, Weight},
     health::{Admin, Health, MemberState},
+    location::{Fit, InvalidLocation, Location, LocationPattern, Qualifier},
     name::{InvalidName, Name},
     probe::{
         HealthRule, HttpProbe, HttpsProbe, InvalidRule, Method, Probe, ProbeKind, Smoothing,
