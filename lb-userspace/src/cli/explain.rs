@@ -14,7 +14,7 @@ use crate::{
     },
     control::{Reply, Request},
     model::{Admin, Group, Health, MemberState, Name, Route},
-    policy::{Asked, Explanation, Outcome, decide},
+    policy::{Asked, Client, Explanation, Outcome, Scene, decide},
     proof::Judgement,
     refusal::Refused,
     table::{ring, shares},
@@ -87,21 +87,29 @@ impl Arguments {
         let group = match service.route_for(asked.client) {
             Route::Drop => return Ok(Explanation::of_answer(asked, Outcome::Drop)),
             Route::Pass => return Ok(Explanation::of_answer(asked, Outcome::Pass)),
-            Route::Group(group) => &model.groups[&group],
+            Route::Group(group) => group,
         };
-        let decision = decide(group, &states(group, &assumed));
-        let ring = ring(&group.name, &shares(group, &model.backends, &decision));
-        Ok(Explanation::of_group(asked, group, &decision, &ring))
+        let states = model.groups.iter();
+        let states = states.map(|(name, group)| (name.clone(), states_of(group, &assumed)));
+        let scene = Scene {
+            groups: &model.groups,
+            backends: &model.backends,
+            states: &states.collect(),
+        };
+        let decision = decide(&scene, &group, &Client::unknown(asked.client.is_ipv4()));
+        let ring = ring(&group, &shares(&model.backends, &decision));
+        Ok(Explanation::of_decision(asked, &model.groups, &decision, &ring))
     }
 }
 
-fn states(group: &Group, assumed: &Assumed) -> Vec<MemberState> {
+fn states_of(group: &Group, assumed: &Assumed) -> Vec<MemberState> {
     let state = |backend: &Name| {
         let health = assumed.health.get(backend).copied().unwrap_or(Health::Up);
         MemberState {
             admin: Admin::Enable,
             unreachable: None,
             health,
+            serves_unchecked: false,
             latency: assumed.latency.get(backend).copied(),
             why: match health {
                 Health::Checking => "assumed to be checking",
@@ -114,6 +122,6 @@ fn states(group: &Group, assumed: &Assumed) -> Vec<MemberState> {
     group
         .members
         .iter()
-        .map(|member| state(&member.backend))
+        .map(|member| state(member.name()))
         .collect()
 }

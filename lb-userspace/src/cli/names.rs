@@ -26,8 +26,8 @@ impl Names {
         let services = model.services.values();
         let groups = model.groups.values();
         let members = groups.flat_map(|group| {
-            let members = group.members.iter();
-            members.map(move |member| (&group.name, &model.backends[&member.backend]))
+            let members = group.backends();
+            members.map(move |(.., backend)| (&group.name, &model.backends[backend]))
         });
         let backends = members.map(|(group, backend)| {
             let key = TargetKey {

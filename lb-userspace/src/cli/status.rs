@@ -240,7 +240,7 @@ fn member(member: &MemberView) -> Vec<String> {
     };
     vec![
         member.backend.to_string(),
-        member.address.to_string(),
+        member.address.map_or_else(|| "group".to_owned(), |it| it.to_string()),
         format!("{state}{}", if member.overridden { " *" } else { "" }),
         health.into(),
         member

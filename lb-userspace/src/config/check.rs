@@ -5,11 +5,12 @@ use super::{
     authorities::{Host, Store},
     backend, edge, family,
     group::{self, Surroundings},
+    nesting::{self, Links},
     raw::{Found, Table},
     service, sizes,
 };
 use crate::{
-    model::{Backend, Group, Model, Name, Service},
+    model::{Backend, Group, Member, Model, Name, Policy, Service, Who},
     refusal::{self, Problem, Refusal},
     table::group_id,
 };
@@ -24,18 +25,25 @@ pub(super) fn file(root: &mut Table<'_>, host: Host<'_>) -> Option<Checked> {
     let count = root.length("service");
     let services = root.tables("service", |service| service::read(service, &group_names));
     check_services(root, &services, &backends);
+    let links = nesting::links(root);
     let around = Surroundings {
         backends: backend_names,
+        groups: group_names,
         identities: backends
             .iter()
             .map(|Found { value, .. }| (value.name.clone(), value.identity()))
             .collect(),
-        ports: (services.len() == count).then(|| ports(&services)),
+        ports: (services.len() == count).then(|| ports(&services, &links)),
         store: Store::new(host),
     };
     let groups = root.tables("group", |group| group::read(group, &around));
     check_group_ids(root, &groups);
-    family::check(root, &services, &groups, &backends);
+    if !nesting::check(root, &groups) {
+        // What follows goes down through groups.
+        return None;
+    }
+    check_latency_regions(root, &groups, &backends);
+    family::check(root, &services, &groups, &backends, &links);
 
     let warnings = warnings(&backends, &groups, &services);
     let model = Model {
@@ -53,14 +61,45 @@ fn by_name<T>(found: Vec<Found<T>>, name: impl Fn(&T) -> &Name) -> BTreeMap<Name
     found.into_iter().map(pair).collect()
 }
 
-fn ports(services: &[Found<Service>]) -> BTreeMap<Name, BTreeSet<u16>> {
+/// The ports of the services that each group serves, itself or within other groups.
+fn ports(services: &[Found<Service>], links: &Links) -> BTreeMap<Name, BTreeSet<u16>> {
     let mut ports: BTreeMap<Name, BTreeSet<u16>> = BTreeMap::new();
     for Found { value, .. } in services {
-        for group in value.groups() {
-            ports.entry(group.clone()).or_default().insert(value.port);
+        for group in value.groups().flat_map(|group| links.within(group)) {
+            ports.entry(group).or_default().insert(value.port);
         }
     }
     ports
+}
+
+/// Performance tells members apart by nothing but the latency of their regions (S73).
+fn check_latency_regions(
+    root: &Table<'_>,
+    groups: &[Found<Group>],
+    backends: &[Found<Backend>],
+) {
+    let regions: BTreeMap<&Name, bool> = backends
+        .iter()
+        .map(|Found { value, .. }| (&value.name, value.region.is_some()))
+        .collect();
+    for Found { path, value } in groups {
+        if value.policy != Policy::Performance {
+            continue;
+        }
+        for (place, member) in value.members.iter().enumerate() {
+            let (has_region, there) = match &member.who {
+                Who::Backend(name) => {
+                    let has = regions.get(name).is_none_or(|has| *has);
+                    (has, "to its `[[backend]]`")
+                }
+                Who::Group(_) => (member.region.is_some(), "here"),
+            };
+            if !has_region {
+                let wrong = refusal::group::no_latency_region(member.name(), there);
+                root.wrong_at(format!("{path}.member[{place}].region"), wrong);
+            }
+        }
+    }
 }
 
 fn check_services(root: &Table<'_>, services: &[Found<Service>], backends: &[Found<Backend>]) {
@@ -111,13 +150,14 @@ fn warnings(
         warn("service", refusal::warning::no_service());
     }
     let members = groups.iter().flat_map(|found| &found.value.members);
-    let used: BTreeSet<&Name> = members.map(|member| &member.backend).collect();
+    let used: BTreeSet<&Name> = members.filter_map(Member::backend).collect();
     for Found { path, value } in backends {
         if !used.contains(&value.name) {
             warn(path, refusal::warning::unused_backend(&value.name));
         }
     }
-    let used: BTreeSet<&Name> = services.iter().flat_map(|it| it.value.groups()).collect();
+    let inner = groups.iter().flat_map(|it| it.value.groups());
+    let used: BTreeSet<&Name> = services.iter().flat_map(|it| it.value.groups()).chain(inner).collect();
     for Found { path, value } in groups {
         let name = &value.name;
         if !used.contains(name) {

@@ -2,54 +2,68 @@
 
 use std::{collections::BTreeMap, net::IpAddr};
 
-use super::raw::{Found, Table};
+use super::{
+    nesting::Links,
+    raw::{Found, Table},
+};
 use crate::{
-    model::{Backend, Group, Member, Name, Service, family},
+    model::{Backend, Group, Member, Name, Policy, Service, family},
     refusal,
 };
 
-/// Compares every service with the backends that it leads to. Where it can use none of a group the
-/// service is wrong, else those members that it can not use; each of them once.
+/// Compares every service with the backends that it leads to. Where it can use none of a group, with
+/// the groups in it, the service is wrong; else those members that it can not use, each of them once.
+/// Multivalue may mix families (D52), and so may explicit stages.
 pub(super) fn check(
     root: &Table<'_>,
     services: &[Found<Service>],
     groups: &[Found<Group>],
     backends: &[Found<Backend>],
+    links: &Links,
 ) {
     let addresses: BTreeMap<&Name, IpAddr> = backends
         .iter()
         .map(|Found { value, .. }| (&value.name, value.address))
         .collect();
+    let members_of = |group: &Group| -> Vec<(usize, Name, IpAddr)> {
+        let found = |(i, _, name): (usize, &Member, &Name)| {
+            Some((i, name.clone(), *addresses.get(name)?))
+        };
+        group.backends().filter_map(found).collect()
+    };
     for Found { path, value: group } in groups {
-        let members = group.members.iter().enumerate();
-        let members: Vec<(usize, &Member, IpAddr)> = members
-            .filter_map(|(i, member)| Some((i, member, *addresses.get(&member.backend)?)))
-            .collect();
+        let members = members_of(group);
         let mut partly_served = Vec::new();
         for Found { path, value } in services {
-            let Some(key) = key_of(value, &group.name) else {
-                continue;
-            };
             let usable = |address: &IpAddr| family(*address) == family(value.address);
-            match members.first() {
-                Some((_, _, other)) if !members.iter().any(|(.., it)| usable(it)) => {
-                    let [ours, theirs] = [value.address, *other].map(family);
-                    let wrong = refusal::service::group_of_other_family(
-                        &value.name,
-                        ours,
-                        &group.name,
-                        theirs,
-                    );
-                    root.wrong_at(format!("{path}.{key}"), wrong);
+            let serves = members.iter().any(|(.., it)| usable(it));
+            if let Some(key) = key_of(value, &group.name) {
+                let within = links.within(&group.name);
+                let inner = groups.iter().filter(|it| within.contains(&it.value.name));
+                let all: Vec<_> = inner.flat_map(|it| members_of(&it.value)).collect();
+                match all.first() {
+                    Some((.., other)) if !all.iter().any(|(.., it)| usable(it)) => {
+                        let [ours, theirs] = [value.address, *other].map(family);
+                        let (service, group) = (&value.name, &group.name);
+                        let wrong =
+                            refusal::service::group_of_other_family(service, ours, group, theirs);
+                        root.wrong_at(format!("{path}.{key}"), wrong);
+                        continue;
+                    }
+                    _ => {}
                 }
-                _ => partly_served.push(value),
+            } else if !value.groups().any(|it| links.within(it).contains(&group.name)) {
+                continue;
+            }
+            if serves && !matches!(group.policy, Policy::Multivalue | Policy::Stages) {
+                partly_served.push(value);
             }
         }
-        for (i, member, address) in members {
+        for (i, name, address) in members {
             let other = |it: &&&Service| family(it.address) != family(address);
             if let Some(service) = partly_served.iter().find(other) {
                 let wrong = refusal::service::backend_of_other_family(
-                    &member.backend,
+                    &name,
                     family(address),
                     address,
                     &service.name,

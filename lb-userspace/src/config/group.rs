@@ -1,20 +1,17 @@
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
-
-use toml::Value;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     authorities::Store,
-    leaf,
+    leaf, member,
     names::Names,
+    preset::{self, Choice},
     probe,
     raw::{Found, Table},
-    report::Wrong,
 };
 use crate::{
-    model::{AllDown, Group, Identity, Member, Name, Priority, Stage, Weight},
+    model::{
+        AllDown, Group, Identity, Member, Name, NoAnswer, Policy, Prefix, Priority, Region, Stage,
+    },
     refusal,
 };
 
@@ -22,9 +19,12 @@ use crate::{
 pub(super) struct Surroundings<'a> {
     /// The names of all backends.
     pub(super) backends: Names,
+    /// The names of all groups.
+    pub(super) groups: Names,
     /// The backends without a mistake.
     pub(super) identities: BTreeMap<Name, Identity>,
-    /// The ports of the services of each group; none if a service has a mistake.
+    /// The ports of the services of each group, through other groups too; none if a service has a
+    /// mistake.
     pub(super) ports: Option<BTreeMap<Name, BTreeSet<u16>>>,
     /// The authorities that probes can trust.
     pub(super) store: Store<'a>,
@@ -33,41 +33,97 @@ pub(super) struct Surroundings<'a> {
 /// Reads a `[[group]]`.
 pub(super) fn read(group: &mut Table<'_>, around: &Surroundings<'_>) -> Option<Group> {
     let name = group.required("name", "\"web\"", leaf::name);
-    group.or("policy", (), leaf::one_of(&[("front-door", ())]));
-    let window = leaf::duration(Duration::ZERO..=Duration::from_secs(10));
-    let window = group.or("latency_window", Duration::ZERO, window);
-    let members = members(group, around);
-    group.require(
-        "probe",
-        "add `probe = { kind = \"http\" }`, or `{ kind = \"none\" }` if all members always count as healthy",
-    );
+    let enabled = group.or("enabled", true, leaf::truth);
+    let Choice { policy, stages } = preset::read(group);
+    let affinity = preset::affinity(group, policy);
+    let (no_answer, backup) = no_answer(group, around, &stages);
+    let members = members(group, around, policy, &stages);
+    if members.iter().any(|member| member.backend().is_some()) {
+        group.require(
+            "probe",
+            "add `probe = { kind = \"http\" }`, or `{ kind = \"none\" }` if all members always count as healthy",
+        );
+    }
     let ports = around.ports.as_ref().zip(name.as_ref());
     let ports = ports.map(|(ports, name)| ports.get(name).cloned().unwrap_or_default());
-    let (probe, health) = group.table("probe", |probe| {
-        probe::read(probe, ports.as_ref(), &around.store)
-    })?;
+    let (probe, health) = if group.has("probe") {
+        group.table("probe", |probe| {
+            probe::read(probe, ports.as_ref(), &around.store)
+        })?
+    } else {
+        (None, crate::model::HealthRule::DEFAULT)
+    };
     Some(Group {
         name: name?,
-        stages: vec![
-            Stage::Available(AllDown::RoundRobin),
-            Stage::Priority,
-            Stage::Latency { window },
-            Stage::Weight,
-        ],
+        enabled,
+        policy,
+        stages,
+        no_answer,
+        backup,
+        affinity,
         members,
         probe,
         health,
     })
 }
 
-fn members(group: &mut Table<'_>, around: &Surroundings<'_>) -> Vec<Member> {
+/// What becomes of flows that no member may get, and the group that takes over.
+fn no_answer(
+    group: &mut Table<'_>,
+    around: &Surroundings<'_>,
+    stages: &[Stage],
+) -> (NoAnswer, Option<Name>) {
+    let answers = [
+        NoAnswer::Backup,
+        NoAnswer::Drop,
+        NoAnswer::Pass,
+        NoAnswer::Reject,
+    ];
+    let words = answers.map(|it| (it.as_str(), it));
+    let answer = group.or("no_answer", NoAnswer::Reject, leaf::one_of(&words));
+    let names_backup = group.has("backup");
+    let backup = group.optional("backup", |value| around.groups.known(value));
+    let in_stage = |stage: &Stage| {
+        matches!(stage, Stage::Available { all_down, .. } if *all_down == AllDown::Backup)
+    };
+    let is_used = answer == NoAnswer::Backup || stages.iter().any(in_stage);
+    match (is_used, names_backup) {
+        (true, false) => group.wrong("backup", refusal::group::no_backup()),
+        (false, true) => group.wrong("backup", refusal::group::unused_backup_group()),
+        _ => {}
+    }
+    (answer, backup)
+}
+
+fn members(
+    group: &mut Table<'_>,
+    around: &Surroundings<'_>,
+    policy: Policy,
+    stages: &[Stage],
+) -> Vec<Member> {
     group.require("member", "add `member = [{ backend = \"a\" }]`");
-    let members = group.tables("member", |table| member(table, &around.backends));
+    let mut with_priority = Vec::new();
+    let count = group.length("member");
+    let mut members = group.tables("member", |table| {
+        let (member, has_priority) = member::read(table, around, policy)?;
+        with_priority.push(has_priority);
+        Some(member)
+    });
     check_distinct(group, &members, &around.identities);
+    if policy == Policy::Priority {
+        rank(group, &mut members, &with_priority, count);
+    }
+    check_clients(group, &members);
+    check_regions(group, &members, stages);
+    if policy == Policy::Multivalue {
+        for Found { path, .. } in members.iter().filter(|it| it.value.group().is_some()) {
+            group.wrong_at(format!("{path}.group"), refusal::group::group_in_multivalue());
+        }
+    }
     members.into_iter().map(|found| found.value).collect()
 }
 
-/// A server is in a group once, whatever its backends are called.
+/// A server is in a group once, whatever its backends are called, and so is a group.
 fn check_distinct(
     group: &Table<'_>,
     members: &[Found<Member>],
@@ -75,10 +131,11 @@ fn check_distinct(
 ) {
     let (mut names, mut servers) = (BTreeMap::new(), BTreeMap::new());
     for Found { path, value } in members {
-        let backend = &value.backend;
-        let wrong = if let Some(first) = names.insert(backend, path) {
-            refusal::group::member_twice(backend, first)
-        } else if let Some(identity) = identities.get(backend)
+        let name = value.name();
+        let wrong = if let Some(first) = names.insert(name, path) {
+            refusal::group::member_twice(name, first)
+        } else if let Some(backend) = value.backend()
+            && let Some(identity) = identities.get(backend)
             && let Some(other) = servers.insert(identity, backend)
         {
             let Identity {
@@ -88,34 +145,76 @@ fn check_distinct(
         } else {
             continue;
         };
-        group.wrong_at(format!("{path}.backend"), wrong);
+        let key = if value.group().is_some() { "group" } else { "backend" };
+        group.wrong_at(format!("{path}.{key}"), wrong);
     }
 }
 
-fn member(member: &mut Table<'_>, backends: &Names) -> Option<Member> {
-    let backend = member.required("backend", "\"a\"", |value| backends.known(value));
-    let enabled = member.or("enabled", true, leaf::truth);
-    let priority = member.or("priority", Priority::DEFAULT, priority);
-    let weight = member.or("weight", Weight::DEFAULT, weight);
-    Some(Member {
-        backend: backend?,
-        enabled,
-        priority,
-        weight,
-    })
+/// Priorities of Traffic Manager differ from each other; without any, the members stand in their order
+/// (S57).
+fn rank(group: &Table<'_>, members: &mut [Found<Member>], given: &[bool], count: usize) {
+    if given.iter().all(|has| !has) && members.len() == count {
+        for (place, found) in (1..).zip(members) {
+            if let Some(priority) = Priority::new(place) {
+                found.value.priority = priority;
+            }
+        }
+        return;
+    }
+    let mut taken = BTreeMap::new();
+    for (Found { path, value }, has_priority) in members.iter().zip(given) {
+        let at = format!("{path}.priority");
+        if !has_priority {
+            group.wrong_at(at, refusal::group::some_priorities());
+        } else if let Some(first) = taken.insert(value.priority, path) {
+            let wrong = refusal::group::priority_twice(value.priority.value(), first);
+            group.wrong_at(at, wrong);
+        }
+    }
 }
 
-fn priority(value: &Value) -> Result<Priority, Wrong> {
-    let wanted = format!("{} to {}", Priority::MIN, Priority::MAX);
-    let number = leaf::integer(value, &wanted)?;
-    Priority::new(number).ok_or_else(|| refusal::value::out_of_range(number, &wanted))
+/// Clients belong to one member (S95).
+fn check_clients(group: &Table<'_>, members: &[Found<Member>]) {
+    let mut taken: Vec<(Prefix, &str, String)> = Vec::new();
+    for Found { path, value } in members {
+        for (number, clients) in value.clients.iter().enumerate() {
+            let place = format!("{path}.clients[{number}]");
+            let prefixes = clients.prefixes();
+            taken.extend(prefixes.map(|prefix| (prefix, path.as_str(), place.clone())));
+        }
+    }
+    taken.sort_by_key(|(prefix, ..)| (prefix.first(), prefix.length()));
+    let mut told = BTreeSet::new();
+    let mut open: Vec<&(Prefix, &str, String)> = Vec::new();
+    for next in &taken {
+        let (prefix, of, place) = next;
+        open.retain(|(around, ..)| around.contains(prefix.first()));
+        let other = open.iter().find(|(_, member, _)| member != of);
+        if let Some((_, _, first)) = other
+            && told.insert((place, first))
+        {
+            group.wrong_at(place.clone(), refusal::group::clients_overlap(prefix, first));
+        }
+        open.push(next);
+    }
 }
 
-fn weight(value: &Value) -> Result<Weight, Wrong> {
-    let wanted = format!("{} to {}", Weight::MIN, Weight::MAX);
-    match leaf::integer(value, &wanted)? {
-        0 => Err(refusal::group::zero_weight(wanted)),
-        number => Weight::new(number).ok_or_else(|| refusal::value::out_of_range(number, &wanted)),
+/// A region is mapped to one member (S81), and each member of a geographic group to a region (D46).
+fn check_regions(group: &Table<'_>, members: &[Found<Member>], stages: &[Stage]) {
+    let mut taken: BTreeMap<Region, String> = BTreeMap::new();
+    for Found { path, value } in members {
+        for (number, region) in value.geo.iter().enumerate() {
+            let place = format!("{path}.geo[{number}]");
+            if let Some(first) = taken.insert(*region, place.clone()) {
+                group.wrong_at(place, refusal::group::region_twice(region, first));
+            }
+        }
+    }
+    let by_region = stages.iter().any(|it| matches!(it, Stage::Geo { .. }));
+    for Found { path, value } in members {
+        if by_region && value.geo.is_empty() && value.clients.is_empty() {
+            group.wrong_at(format!("{path}.geo"), refusal::group::no_region());
+        }
     }
 }
 

@@ -19,14 +19,19 @@ mod group;
 mod leaf;
 mod listeners;
 mod load;
+mod member;
 mod names;
+mod nesting;
+mod preset;
 mod probe;
 mod raw;
 mod report;
 mod service;
 mod sizes;
 mod spelling;
+mod stages;
 mod summary;
+mod whereabouts;
 
 #[cfg(test)]
 mod tests;

@@ -73,6 +73,11 @@ impl<'r> Table<'r> {
         list.map_or(0, Vec::len)
     }
 
+    /// The value of `key`, before it is read.
+    pub(super) fn peek(&self, key: &str) -> Option<&Value> {
+        self.entries.get(key)
+    }
+
     /// Reports `key` unless it is there and not an empty list.
     pub(super) fn require(&self, key: &str, mend: &str) {
         match self.entries.get(key) {

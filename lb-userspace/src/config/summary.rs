@@ -155,7 +155,7 @@ fn group_summary(group: &Group) -> GroupSummary {
         stages: group
             .stages
             .iter()
-            .map(|stage| stage_summary(*stage))
+            .map(stage_summary)
             .collect(),
         members: group.members.len(),
         disabled: group
@@ -167,14 +167,13 @@ fn group_summary(group: &Group) -> GroupSummary {
     }
 }
 
-fn stage_summary(stage: Stage) -> String {
+fn stage_summary(stage: &Stage) -> String {
     match stage {
-        Stage::Available(_) => "available".to_owned(),
-        Stage::Priority => "priority".to_owned(),
-        Stage::Latency { window } => {
-            format!("latency within {}", humantime::format_duration(window))
+        Stage::Latency { window, .. } => {
+            format!("latency within {}", humantime::format_duration(*window))
         }
-        Stage::Weight => "weight".to_owned(),
+        Stage::Subset { take } => format!("subset of {take}"),
+        stage => stage.name().to_owned(),
     }
 }
 

@@ -72,7 +72,7 @@ impl AdminState {
             Override::Reset => {
                 self.clear(model, &subject);
                 for (group, member) in memberships(model, &subject) {
-                    self.weight.remove(&Subject::member(group, &member.backend));
+                    self.weight.remove(&Subject::member(group, member.name()));
                 }
             }
             Override::Weight(_) if matches!(subject, Subject::Backend(_)) => {
@@ -91,7 +91,7 @@ impl AdminState {
     /// Whether a member takes part: the stricter of its own override and its backend's, else what
     /// the file says.
     pub fn admin(&self, group: &Name, member: &Member) -> Admin {
-        self.overriding(group, &member.backend)
+        self.overriding(group, member.name())
             .unwrap_or(if member.enabled {
                 Admin::Enable
             } else {
@@ -123,7 +123,7 @@ impl AdminState {
     fn clear(&mut self, model: &Model, subject: &Subject) {
         self.admin.remove(subject);
         for (group, member) in memberships(model, subject) {
-            self.admin.remove(&Subject::member(group, &member.backend));
+            self.admin.remove(&Subject::member(group, member.name()));
         }
     }
 }
@@ -145,8 +145,8 @@ pub(super) fn memberships<'a>(
     let groups = model.groups.values();
     let all = groups.flat_map(|group| group.members.iter().map(move |it| (&group.name, it)));
     all.filter(move |(of, member)| match subject {
-        Subject::Backend(backend) => *backend == member.backend,
-        Subject::Member { group, backend } => group == *of && *backend == member.backend,
+        Subject::Backend(backend) => Some(backend) == member.backend(),
+        Subject::Member { group, backend } => group == *of && backend == member.name(),
     })
 }
 
@@ -160,12 +160,12 @@ fn check(model: &Model, subject: &Subject) -> Result<(), Refusal> {
                 .get(group)
                 .ok_or_else(|| operator::no_such_group(group))?
                 .members;
-            if members.iter().any(|member| member.backend == *backend) {
+            if members.iter().any(|member| member.name() == backend) {
                 return Ok(());
             }
             let names: Vec<_> = members
                 .iter()
-                .map(|member| member.backend.as_str())
+                .map(|member| member.name().as_str())
                 .collect();
             Err(operator::no_such_member(group, backend, names.join(", ")))
         }

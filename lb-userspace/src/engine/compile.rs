@@ -1,20 +1,21 @@
 //! From what is known to the image of the tables.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use super::{Engine, key};
+use super::{Engine, key, known::Known};
 use crate::{
-    model::{Admin, Backend, Group, Health, Mac, Member, MemberState, Name, Service},
+    model::{Admin, Backend, Group, Health, Mac, Member, MemberState, Name},
     neighbour::Way,
-    policy::{Decision, decide},
+    policy::{Client, Decision, Destination},
     probe::Window,
     table::{Image, Ring, ServiceSpec, Shares, TargetKey, TargetSpec, ring, shares},
 };
 
 impl Engine {
     /// The image that follows from what is known now, and the decisions behind it with each
-    /// backend's share.
+    /// backend's share, by root group.
     pub(super) fn compile(&self) -> (Image, BTreeMap<Name, (Decision, Shares)>) {
+        let known = Known::new(self);
         let mut image = Image {
             clients: self.clients.clone(),
             ..Image::default()
@@ -28,20 +29,15 @@ impl Engine {
             };
             image.services.insert(service.key(), spec);
         }
-        let services = self.model.services.values();
-        let groups: BTreeSet<_> = services.flat_map(Service::groups).collect();
-        for group in groups.into_iter().map(|name| &self.model.groups[name]) {
-            let states = self.states(group);
-            if self.undecided(group, &states) {
-                image.held.insert(group.name.clone());
+        for root in self.model.root_groups() {
+            if known.undecided(root) {
+                image.held.insert(root.clone());
             } else {
-                let decision = decide(&self.with_overrides(group), &states);
-                let shares = shares(group, &self.model.backends, &decision);
-                image
-                    .rings
-                    .insert(group.name.clone(), self.ring(&group.name, &shares));
-                self.place(group, &states, &decision, &mut image);
-                decisions.insert(group.name.clone(), (decision, shares));
+                let decision = known.decide(root, &self.client(root));
+                let shares = shares(&self.model.backends, &decision);
+                image.rings.insert(root.clone(), self.ring(root, &shares));
+                self.place(root, &known, &decision, &mut image);
+                decisions.insert(root.clone(), (decision, shares));
             }
         }
         (image, decisions)
@@ -63,12 +59,19 @@ impl Engine {
         }
     }
 
+    /// A client of whom nothing is known, of a service that uses a root group.
+    pub(super) fn client(&self, root: &Name) -> Client {
+        let mut services = self.model.services.values();
+        let user = services.find(|it| it.groups().any(|group| group == root));
+        Client::unknown(user.is_none_or(|it| it.address.is_ipv4()))
+    }
+
     /// The group with the operator's weights and switches in place of the file's.
     pub(super) fn with_overrides(&self, group: &Group) -> Group {
         let mut group = group.clone();
         for member in &mut group.members {
             member.enabled |= self.admin.admin(&group.name, member) != Admin::Disable;
-            if let Some(weight) = self.admin.weight(&group.name, &member.backend) {
+            if let Some(weight) = self.admin.weight(&group.name, member.name()) {
                 member.weight = weight;
             }
         }
@@ -89,7 +92,7 @@ impl Engine {
         let members = &self.model.groups[group].members;
         members
             .iter()
-            .filter(|member| member.backend == *backend)
+            .filter(|member| member.backend() == Some(backend))
             .any(|member| self.admin.admin(group, member) != Admin::Disable)
     }
 
@@ -110,20 +113,19 @@ impl Engine {
             return false;
         }
         let mut members = group
-            .members
-            .iter()
-            .zip(states)
-            .filter(|(_, it)| takes_part(it));
+            .backends()
+            .map(|(place, member, backend)| (member, backend, &states[place]))
+            .filter(|(.., state)| takes_part(state));
         if waited >= self.model.edge.startup_grace && !course.stands {
             // Without its way a member is no member, and that is known in a moment.
-            return members.any(|(member, _)| self.way(&member.backend).is_none());
+            return members.any(|(_, backend, _)| self.way(backend).is_none());
         }
-        members.any(|(member, _)| self.awaits_verdict(group, member))
+        members.any(|(member, backend, _)| self.awaits_verdict(group, member, backend))
     }
 
-    fn awaits_verdict(&self, group: &Group, member: &Member) -> bool {
+    fn awaits_verdict(&self, group: &Group, member: &Member, backend: &Name) -> bool {
         let window = self.window(group, member);
-        match self.way(&member.backend) {
+        match self.way(backend) {
             Some(Way::Refused(_)) => false,
             Some(Way::Open { .. }) => window.is_some_and(|window| !window.decided()),
             // A next hop that does not answer needs no probe to be told from one that is asked.
@@ -136,6 +138,9 @@ impl Engine {
 
     /// What is known of a member of a group.
     pub(super) fn state(&self, group: &Group, member: &Member) -> MemberState {
+        let Some(backend) = member.backend() else {
+            return self.state_of_group(group, member);
+        };
         let key = key(&self.model, group, member);
         let window = self.window(group, member);
         let health = window.map_or(Health::Up, Window::health);
@@ -147,14 +152,27 @@ impl Engine {
         }
         MemberState {
             admin: self.admin.admin(&group.name, member),
-            unreachable: match self.way(&member.backend) {
+            unreachable: match self.way(backend) {
                 Some(Way::Open { .. }) => None,
                 Some(other) => Some(other.to_string()),
                 None => Some("the way to it is not known yet".into()),
             },
             health,
+            serves_unchecked: false,
             latency: key.and_then(|key| self.latencies.get(&key)?.get(&group.name)?.published()),
             why,
+        }
+    }
+
+    /// Of a group only the overrides are known here; its health is that of its members.
+    fn state_of_group(&self, group: &Group, member: &Member) -> MemberState {
+        MemberState {
+            admin: self.admin.admin(&group.name, member),
+            unreachable: None,
+            health: Health::Up,
+            serves_unchecked: false,
+            latency: None,
+            why: String::new(),
         }
     }
 
@@ -167,19 +185,19 @@ impl Engine {
         self.ways.get(&self.model.backends[backend].destination())
     }
 
-    /// Puts a group's targets into the image.
-    fn place(&self, group: &Group, states: &[MemberState], decision: &Decision, image: &mut Image) {
-        for (index, (member, state)) in group.members.iter().zip(states).enumerate() {
-            let takes_new = decision.shares.contains_key(&index);
-            let gone = state.health == Health::Down || state.admin == Admin::Disable;
-            let backend = &self.model.backends[&member.backend];
+    /// Puts a root group's targets into the image.
+    fn place(&self, root: &Name, known: &Known<'_>, decision: &Decision, image: &mut Image) {
+        let shares = decision.rows.total();
+        for (name, gone) in known.backends_within(root) {
+            let takes_new = shares.contains_key(&Destination::Backend(name.clone()));
+            let backend = &self.model.backends[name];
             let target = TargetSpec {
                 takes_new,
                 dead: gone && !takes_new,
                 ..self.forwarding(backend)
             };
             let key = TargetKey {
-                group: group.name.clone(),
+                group: root.clone(),
                 identity: backend.identity(),
             };
             image.targets.insert(key, target);

@@ -2,6 +2,7 @@
 
 mod admin;
 mod compile;
+mod known;
 mod observe;
 mod saved;
 mod view;
@@ -20,7 +21,7 @@ pub use self::{
 use crate::{
     class::{Partition, partition},
     model::{
-        Admin, Backend, Destination, Group, Health, Identity, Member, Model, Name, Service, Share,
+        Admin, Backend, Destination, Group, Health, Identity, Member, Model, Name, Share,
     },
     neighbour::Way,
     probe::{Latency, Sample, Schedule, StreamKey, Window, stream_key, streams},
@@ -226,8 +227,7 @@ impl Engine {
     pub fn saved(&self) -> Saved {
         let mut found = Found::default();
         for group in self.model.groups.values() {
-            let is_probed =
-                |member: &&Member| self.admin.admin(&group.name, member) != Admin::Disable;
+            let is_probed = |member: &&Member| self.admin.admin(&group.name, member) != Admin::Disable;
             let probed = group.members.iter().filter(is_probed);
             for key in probed.filter_map(|member| key(&self.model, group, member)) {
                 let window = self.windows.get(&key).and_then(|it| it.get(&group.name));
@@ -250,8 +250,8 @@ impl Engine {
         self.latencies.clear();
         for group in self.model.groups.values() {
             let Some(probe) = &group.probe else { continue };
-            for member in &group.members {
-                let key = stream_key(&self.model.backends[&member.backend], probe);
+            for (.., backend) in group.backends() {
+                let key = stream_key(&self.model.backends[backend], probe);
                 let latency = kept.latency(&group.name, &key, probe.smoothing);
                 let of_stream = self.latencies.entry(key.clone()).or_default();
                 of_stream.insert(group.name.clone(), latency);
@@ -262,8 +262,7 @@ impl Engine {
         }
         self.failures
             .retain(|key, _| self.latencies.contains_key(key));
-        let services = self.model.services.values();
-        let used: BTreeSet<_> = services.flat_map(Service::groups).collect();
+        let used = self.model.used_groups();
         self.courses.retain(|group, _| used.contains(group));
         for group in used {
             let since = self.now;
@@ -295,7 +294,7 @@ impl Engine {
                 stands: true,
                 decided: true,
                 best_effort: decision.best_effort,
-                no_answer: shares.is_empty(),
+                no_answer: decision.rows.answer().is_some(),
                 shares,
             };
             let last = self
@@ -325,7 +324,7 @@ impl Engine {
 /// The stream that probes a member; none for a group without probe.
 fn key(model: &Model, group: &Group, member: &Member) -> Option<StreamKey> {
     let probe = group.probe.as_ref()?;
-    Some(stream_key(&model.backends[&member.backend], probe))
+    Some(stream_key(&model.backends[member.backend()?], probe))
 }
 
 #[cfg(test)]

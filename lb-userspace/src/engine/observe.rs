@@ -67,7 +67,7 @@ impl Engine {
                     let state = self.state(group, member);
                     effects.push(Effect::Tell(Notice::Health {
                         group: group.name.clone(),
-                        backend: member.backend.clone(),
+                        backend: member.name().clone(),
                         health: state.health,
                         why: state.why,
                     }));

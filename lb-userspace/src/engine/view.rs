@@ -4,10 +4,10 @@ use std::{net::IpAddr, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Engine, Subject, admin::memberships};
+use super::{Engine, Subject, admin::memberships, known::Known};
 use crate::{
     model::{Admin, Group, Health, Member, Name, Route},
-    policy::{Asked, Explanation, MemberIndex, Outcome, decide},
+    policy::{Asked, Explanation, MemberIndex, Outcome, health},
     refusal::Refusal,
     table::{TargetKey, ring_hash, shares},
 };
@@ -60,10 +60,13 @@ pub struct GroupView {
 /// A member of a group.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct MemberView {
-    /// The backend.
+    /// The backend or group.
     pub backend: Name,
-    /// Where it is.
-    pub address: IpAddr,
+    /// Whether it is a group: what is probed, and where flows go, is told of its members.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_group: bool,
+    /// Where it is, if it is a backend.
+    pub address: Option<IpAddr>,
     /// Whether it takes part.
     pub admin: Admin,
     /// Whether that, or the weight, comes from the operator and not from the file.
@@ -104,11 +107,12 @@ impl Engine {
             published: false,
             packets: None,
         });
+        let known = Known::new(self);
         let groups = self
             .model
             .groups
             .values()
-            .map(|group| self.group_view(group));
+            .map(|group| self.group_view(&known, group));
         View {
             services: services.collect(),
             groups: groups.collect(),
@@ -128,18 +132,19 @@ impl Engine {
             Route::Group(group) => self.explain_group(asked, &self.model.groups[&group]),
             Route::Pass => Explanation::of_answer(asked, Outcome::Pass),
         };
-        let mut groups = service.groups().map(|group| &self.model.groups[group]);
+        let known = Known::new(self);
         Ok(Explanation {
-            undecided: groups.any(|group| self.undecided(group, &self.states(group))),
+            undecided: service.groups().any(|group| known.undecided(group)),
             ..explanation
         })
     }
 
     fn explain_group(&self, asked: Asked, group: &Group) -> Explanation {
-        let decision = decide(&self.with_overrides(group), &self.states(group));
-        let shares = shares(group, &self.model.backends, &decision);
+        let known = Known::new(self);
+        let decision = known.decide(&group.name, &self.client(&group.name));
+        let shares = shares(&self.model.backends, &decision);
         let ring = self.ring(&group.name, &shares);
-        Explanation::of_group(asked, group, &decision, &ring)
+        Explanation::of_decision(asked, &self.model.groups, &decision, &ring)
     }
 
     /// How the members that an operator means stand, one line each.
@@ -151,7 +156,7 @@ impl Engine {
                 Admin::Drain => "draining: no new flows, running ones go on",
                 Admin::Enable => "enabled",
             };
-            let weight = self.admin.weight(&group.name, &member.backend);
+            let weight = self.admin.weight(&group.name, member.name());
             let weight = weight.unwrap_or(member.weight).value();
             let waits = if self.undecided(group, &self.states(group)) {
                 "; in force when the group has its first probe results"
@@ -160,7 +165,8 @@ impl Engine {
             };
             format!(
                 "{}/{}: weight {weight}, {state}{waits}",
-                group.name, member.backend
+                group.name,
+                member.name()
             )
         };
         memberships(&self.model, subject).map(line).collect()
@@ -175,27 +181,29 @@ impl Engine {
         })
     }
 
-    fn group_view(&self, group: &Group) -> GroupView {
-        let states = self.states(group);
-        let effective = self.with_overrides(group);
-        let decision = decide(&effective, &states);
+    fn group_view(&self, known: &Known<'_>, group: &Group) -> GroupView {
+        let (effective, states) = known.group(&group.name);
+        let decision = known.decide(&group.name, &self.client(&group.name));
         let ring = self
             .image
             .as_ref()
             .and_then(|image| image.rings.get(&group.name));
+        let client = self.client(&group.name);
         let member = |index: MemberIndex| {
             let state = &states[index];
+            let (health, why) = health(&known.scene(), &group.name, index, &client);
             let member = &effective.members[index];
-            let share = decision.shares.get(&index);
-            let weight = self.admin.weight(&group.name, &member.backend);
-            let admin = self.admin.overriding(&group.name, &member.backend);
+            let share = decision.members.get(&index);
+            let weight = self.admin.weight(&group.name, member.name());
+            let admin = self.admin.overriding(&group.name, member.name());
             MemberView {
-                backend: member.backend.clone(),
-                address: self.model.backends[&member.backend].address,
+                backend: member.name().clone(),
+                is_group: member.group().is_some(),
+                address: member.backend().map(|it| self.model.backends[it].address),
                 admin: state.admin,
                 overridden: weight.is_some() || admin.is_some(),
-                health: state.health,
-                why: state.why.clone(),
+                health,
+                why,
                 unreachable: state.unreachable.clone(),
                 latency_ms: state.latency.map(milliseconds),
                 priority: member.priority.value(),
@@ -211,9 +219,9 @@ impl Engine {
         };
         GroupView {
             name: group.name.clone(),
-            undecided: self.undecided(group, &states),
+            undecided: known.undecided(&group.name),
             best_effort: decision.best_effort,
-            no_answer: decision.shares.is_empty(),
+            no_answer: decision.members.is_empty(),
             ring_hash: ring.map(|ring| format!("{:016x}", ring_hash(ring))),
             members: (0..group.members.len()).map(member).collect(),
         }

@@ -124,7 +124,7 @@ fn members(old: &Group, new: &Group, out: &mut Lines<'_>) {
         group
             .members
             .iter()
-            .map(|member| (member.backend.clone(), member.clone()))
+            .map(|member| (member.name().clone(), member.clone()))
             .collect()
     };
     let (old, new) = (by_name(old), by_name(new));

@@ -46,8 +46,21 @@ pub struct MemberState {
     pub unreachable: Option<String>,
     /// What the probes say.
     pub health: Health,
+    /// Whether it gets traffic while it is [`Health::Checking`] (D38).
+    pub serves_unchecked: bool,
     /// The published latency, if there is one.
     pub latency: Option<Duration>,
     /// What stands behind `health`, for people: `1 of the last 4 probes was good, 2 needed`.
     pub why: String,
+}
+
+impl MemberState {
+    /// Whether, as far as its health goes, it may get traffic (S5, D38).
+    pub fn is_available(&self) -> bool {
+        match self.health {
+            Health::Checking => self.serves_unchecked,
+            Health::Down => false,
+            Health::Up => true,
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! The vocabulary: what a checked configuration says, and what is observed. Everything here is
 //! valid by construction.
 
+mod affinity;
 mod backend;
 mod changes;
 mod clients;
@@ -13,17 +14,19 @@ mod name;
 mod probe;
 mod service;
 mod share;
+mod stage;
 mod trust;
 
 use std::collections::BTreeMap;
 
 pub use self::{
+    affinity::{Affinity, AffinityScope},
     backend::{Backend, Destination, Forward, Identity, Mac, family},
     changes::{changes, needs_restart},
     clients::{Clients, Prefix},
     edge::{Edge, XdpMode},
     geography::{Region, UnknownRegion},
-    group::{AllDown, Group, Member, Priority, Stage, Weight},
+    group::{Group, Member, MinHealthy, NoAnswer, Percent, Policy, Priority, Weight, Who},
     health::{Admin, Health, MemberState},
     location::{Fit, InvalidLocation, Location, LocationPattern, Qualifier},
     name::{InvalidName, Name},
@@ -33,6 +36,10 @@ pub use self::{
     },
     service::{Route, Rule, Service},
     share::Share,
+    stage::{
+        AllDown, LatencySource, NoProximity, NoRegion, NoSubnet, Spread, Stage, StoppedRegion,
+        UnhealthyRegion, UnhealthySubnet,
+    },
     trust::{Authorities, Trust},
 };
 

@@ -2,7 +2,7 @@ use std::{collections::BTreeSet, fmt, net::IpAddr};
 
 use lb_common::{Protocol, ServiceKey};
 
-use super::{Clients, Model, Name, Prefix};
+use super::{Clients, Group, Model, Name, Prefix};
 use crate::refusal::{Refusal, operator};
 
 /// An address, protocol and port that clients use, and the group that serves it.
@@ -98,6 +98,28 @@ impl fmt::Display for Route {
 }
 
 impl Model {
+    /// A group and all groups that it may hand flows to, itself or through others.
+    pub fn within<'a>(&'a self, group: &'a Name) -> BTreeSet<&'a Name> {
+        let mut found = BTreeSet::from([group]);
+        let mut open = vec![group];
+        while let Some(next) = open.pop() {
+            let inner = self.groups.get(next).into_iter().flat_map(Group::groups);
+            open.extend(inner.filter(|it| found.insert(it)));
+        }
+        found
+    }
+
+    /// The groups that services and their rules name.
+    pub fn root_groups(&self) -> BTreeSet<&Name> {
+        self.services.values().flat_map(Service::groups).collect()
+    }
+
+    /// The groups that serve services, themselves or within others.
+    pub fn used_groups(&self) -> BTreeSet<&Name> {
+        let roots = self.root_groups().into_iter();
+        roots.flat_map(|group| self.within(group)).collect()
+    }
+
     /// The service of this name.
     ///
     /// # Errors

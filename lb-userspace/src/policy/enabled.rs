@@ -1,4 +1,4 @@
-use super::{Candidate, Split};
+use super::{Split, candidate::Candidate};
 use crate::model::Admin;
 
 /// Keeps members that may get new flows at all. What it removes gets none under any rule, the
@@ -8,10 +8,19 @@ pub(super) fn run(candidates: Vec<Candidate<'_>>) -> Split<'_> {
         if !it.member.enabled {
             return Some("disabled in the configuration".to_owned());
         }
-        match it.state.admin {
+        if !it.suits {
+            return Some("has no address of the service's family".to_owned());
+        }
+        match it.admin {
             Admin::Disable => Some("disabled by the operator".to_owned()),
             Admin::Drain => Some("draining: takes no new flows".to_owned()),
-            Admin::Enable => it.state.unreachable.clone(),
+            Admin::Enable => it.unreachable.map(str::to_owned),
         }
     })
+}
+
+/// Whether a member counts in the health of its group. One of the other family does: the group may
+/// serve clients of both.
+pub(super) fn may_take_part(it: &Candidate<'_>) -> bool {
+    it.member.enabled && it.admin == Admin::Enable && it.unreachable.is_none()
 }

@@ -11,7 +11,7 @@ pub(crate) use self::text::percent;
 use super::{Decision, MemberIndex, StageTrace};
 use crate::{
     class::Partition,
-    model::{Group, Member, Name, Service, family},
+    model::{Group, Name, NoAnswer, Service, family},
     proof::Judgement,
     refusal::{Refusal, operator},
     table::{Ring, ring_hash},
@@ -43,7 +43,10 @@ pub struct Explanation {
     pub shares: BTreeMap<Name, f64>,
     /// The same, exactly: `3/10`.
     pub fractions: BTreeMap<Name, String>,
-    /// What each stage did, in order.
+    /// The parts of the new flows that get an answer instead of a backend, exactly.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub answers: BTreeMap<String, String>,
+    /// What each stage did, in order; those of a group before those of the groups in it.
     pub stages: Vec<StageSummary>,
     /// The ring that stands for the shares.
     pub ring: RingSummary,
@@ -90,8 +93,10 @@ pub enum Outcome {
     Drop,
     /// It goes to a backend.
     Forward,
-    /// A rule leaves it to the host.
+    /// It is left to the host.
     Pass,
+    /// Its sender is told that nobody takes it.
+    Reject,
 }
 
 /// What one stage did.
@@ -101,7 +106,7 @@ pub struct StageSummary {
     pub group: Name,
     /// The stage.
     pub stage: String,
-    /// The backends that went on.
+    /// The members that went on.
     pub kept: Vec<Name>,
     /// Those that did not.
     pub removed: Vec<RemovedMember>,
@@ -110,10 +115,10 @@ pub struct StageSummary {
     pub note: Option<String>,
 }
 
-/// A backend that a stage took out.
+/// A member that a stage took out.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct RemovedMember {
-    /// Which backend.
+    /// Which member.
     pub member: Name,
     /// The reason.
     pub why: String,
@@ -168,63 +173,82 @@ impl Asked {
 impl Explanation {
     /// Explains the answer that a rule gives: no group is asked.
     pub fn of_answer(asked: Asked, outcome: Outcome) -> Self {
-        let nobody = Decision::default();
-        Self {
-            outcome,
-            ..Self::new(asked, &[], &nobody, &Ring::default())
-        }
-    }
-
-    /// Explains the `decision` for `group`, which made `ring`.
-    pub fn of_group(asked: Asked, group: &Group, decision: &Decision, ring: &Ring) -> Self {
-        let mut explanation = Self::new(asked, &group.members, decision, ring);
-        let stages = decision.trace.iter();
-        explanation.stages = stages
-            .map(|stage| StageSummary::new(group, stage))
-            .collect();
-        explanation
-    }
-
-    fn new(asked: Asked, members: &[Member], decision: &Decision, ring: &Ring) -> Self {
         let Asked {
             service,
             client,
             class,
             rule,
         } = asked;
-        let name = |member: &MemberIndex| members[*member].backend.clone();
-        let shares = || decision.shares.iter();
         Self {
             service,
             client,
             class,
             rule,
-            outcome: if decision.shares.is_empty() {
-                Outcome::Drop
-            } else {
-                Outcome::Forward
-            },
+            outcome,
             undecided: false,
-            best_effort: decision.best_effort,
-            shares: shares()
-                .map(|(member, share)| (name(member), share.to_f64().unwrap_or_default()))
-                .collect(),
-            fractions: shares()
-                .map(|(member, share)| (name(member), share.to_string()))
-                .collect(),
+            best_effort: false,
+            shares: BTreeMap::new(),
+            fractions: BTreeMap::new(),
+            answers: BTreeMap::new(),
             stages: Vec::new(),
-            ring: RingSummary {
-                length: ring.slots.len(),
-                hash: format!("{:016x}", ring_hash(ring)),
-            },
+            ring: RingSummary::of(&Ring::default()),
             proof: None,
+        }
+    }
+
+    /// Explains the `decision` for a group, one of `groups`, which made `ring`.
+    pub fn of_decision(
+        asked: Asked,
+        groups: &BTreeMap<Name, Group>,
+        decision: &Decision,
+        ring: &Ring,
+    ) -> Self {
+        let total = decision.rows.total();
+        let backends = || total.iter().filter_map(|(to, share)| Some((to.backend()?, share)));
+        let answers = total.iter().filter_map(|(to, share)| Some((to.answer()?, share)));
+        let stages = decision.all().flat_map(|decision| {
+            let group = &groups[&decision.group];
+            let stages = decision.trace.iter();
+            stages.map(|stage| StageSummary::new(group, stage))
+        });
+        Self {
+            best_effort: decision.all().any(|decision| decision.best_effort),
+            shares: backends()
+                .map(|(name, share)| (name.clone(), share.to_f64().unwrap_or_default()))
+                .collect(),
+            fractions: backends()
+                .map(|(name, share)| (name.clone(), share.to_string()))
+                .collect(),
+            answers: answers
+                .map(|(answer, share)| (answer.as_str().to_owned(), share.to_string()))
+                .collect(),
+            stages: stages.collect(),
+            ring: RingSummary::of(ring),
+            ..Self::of_answer(
+                asked,
+                match decision.rows.answer() {
+                    None => Outcome::Forward,
+                    Some(NoAnswer::Pass) => Outcome::Pass,
+                    Some(NoAnswer::Reject) => Outcome::Reject,
+                    Some(NoAnswer::Backup | NoAnswer::Drop) => Outcome::Drop,
+                },
+            )
+        }
+    }
+}
+
+impl RingSummary {
+    fn of(ring: &Ring) -> Self {
+        Self {
+            length: ring.slots.len(),
+            hash: format!("{:016x}", ring_hash(ring)),
         }
     }
 }
 
 impl StageSummary {
     fn new(group: &Group, trace: &StageTrace) -> Self {
-        let name = |member: MemberIndex| group.members[member].backend.clone();
+        let name = |member: MemberIndex| group.members[member].name().clone();
         let removed = trace.removed.iter().map(|removal| RemovedMember {
             member: name(removal.member),
             why: removal.why.clone(),
@@ -234,7 +258,7 @@ impl StageSummary {
             stage: trace.stage.to_owned(),
             kept: trace.kept.iter().copied().map(name).collect(),
             removed: removed.collect(),
-            note: trace.note.map(str::to_owned),
+            note: trace.note.clone(),
         }
     }
 }

@@ -1,21 +1,36 @@
 use std::time::Duration;
 
-use super::{Candidate, Split, Step};
+use super::{Split, Step, candidate::Candidate};
+use crate::model::LatencySource;
 
-/// Keeps members whose latency is at most `window` above the lowest (S7, S12). A member without a
-/// latency is left out while another one has one; when none has, all go on (R4).
-pub(super) fn run(window: Duration, candidates: Vec<Candidate<'_>>) -> Step<'_> {
-    let measured = candidates
-        .iter()
-        .filter_map(|it| Some((it.state.latency?, it.member.backend.clone())));
-    let Some((lowest, fastest)) = measured.min() else {
-        let note = "no member has a latency yet: all go on";
-        return Step::Narrowed(Split::all(candidates, Some(note)));
+/// Keeps members whose latency is at most `window` above the lowest (S7, S12, S68, D87). A member
+/// without a latency is left out while another one has one; when none has, all go on (R4).
+pub(super) fn run(
+    source: LatencySource,
+    window: Duration,
+    candidates: Vec<Candidate<'_>>,
+) -> Step<'_> {
+    let latency = |it: &Candidate<'_>| match source {
+        LatencySource::Client => it.measured,
+        LatencySource::Probe => it.probed,
+    };
+    let known = candidates.iter().filter_map(|it| Some((latency(it)?, it)));
+    let lowest = known.min_by_key(|(latency, it)| (*latency, it.member.name()));
+    let Some((lowest, fastest)) = lowest.map(|(latency, it)| (latency, it.member.name().clone()))
+    else {
+        let note = match source {
+            LatencySource::Client => "no latency is known between the client and a member: all go on",
+            LatencySource::Probe => "no member has a latency yet: all go on",
+        };
+        return Step::Narrowed(Split::all(candidates).with_note(note.to_owned()));
     };
     Step::Narrowed(Split::new(candidates, |it| {
-        let Some(latency) = it.state.latency else {
+        let Some(latency) = latency(it) else {
             let lowest = millis(lowest);
-            return Some(format!("no latency yet, and {fastest} has {lowest}"));
+            return Some(match source {
+                LatencySource::Client => format!("no latency known, and {fastest} has {lowest}"),
+                LatencySource::Probe => format!("no latency yet, and {fastest} has {lowest}"),
+            });
         };
         let gap = latency - lowest;
         (gap > window).then(|| {

@@ -1,4 +1,4 @@
-use super::{Candidate, Split, Step};
+use super::{Split, Step, candidate::Candidate};
 
 /// Keeps the lowest priority value in use (S6, S13).
 pub(super) fn run(candidates: Vec<Candidate<'_>>) -> Step<'_> {

@@ -1,10 +1,8 @@
-use super::{Candidate, Step, Verdict, parts};
+use super::{Split, candidate::Candidate};
 
-/// Shares traffic in proportion to weight (S8, S17).
-pub(super) fn run(candidates: &[Candidate<'_>]) -> Step<'static> {
-    Step::Decided(Verdict {
-        shares: parts(candidates, |it| it.member.weight.value().into()),
-        best_effort: false,
-        note: None,
+/// Takes out those whose weight is 0; the others share by weight (S8, S17).
+pub(super) fn run(equal: bool, candidates: Vec<Candidate<'_>>) -> Split<'_> {
+    Split::new(candidates, |it| {
+        (!equal && it.member.weight.value() == 0).then(|| "weight 0".to_owned())
     })
 }

@@ -87,9 +87,9 @@ pub fn streams(
             timeout: probe.timeout,
             hasty: enough_to_decide(group.health),
         };
-        let members = group.members.iter();
-        for member in members.filter(|m| probing(&group.name, &m.backend)) {
-            let Some(backend) = model.backends.get(&member.backend) else {
+        let members = group.backends();
+        for (_, _, name) in members.filter(|(.., name)| probing(&group.name, name)) {
+            let Some(backend) = model.backends.get(name) else {
                 continue;
             };
             streams

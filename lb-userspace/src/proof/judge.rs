@@ -204,7 +204,7 @@ impl Case<'_> {
             (Outcome::Forward, _) => Verdict::Forwarded,
             (Outcome::Pass, _) => Verdict::RulePassed,
             (Outcome::Drop, []) => Verdict::RuleDropped,
-            (Outcome::Drop, _) => Verdict::NoAnswer,
+            (Outcome::Drop | Outcome::Reject, _) => Verdict::NoAnswer,
         }
     }
 

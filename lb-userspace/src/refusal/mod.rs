@@ -42,6 +42,7 @@ macro_rules! refusals {
 }
 
 pub(crate) mod command;
+pub(crate) mod data;
 pub(crate) mod edge;
 pub(crate) mod file;
 pub(crate) mod group;
@@ -144,6 +145,7 @@ pub const CONFIGURATION: &[Area] = &[
     value::AREA,
     service::AREA,
     group::AREA,
+    data::AREA,
     probe::AREA,
     size::AREA,
     warning::AREA,

@@ -23,10 +23,10 @@ impl fmt::Display for Explanation {
             write_stages(f, stages)?;
         }
         match self.outcome {
-            Outcome::Drop if self.stages.is_empty() => writeln!(f, "\nnew flows are dropped"),
-            Outcome::Pass => writeln!(f, "\nnew flows are left to this host"),
-            Outcome::Drop => writeln!(f, "\nno member may get traffic: new flows are dropped"),
             Outcome::Forward => self.write_shares(f),
+            Outcome::Drop => self.write_answer(f, "dropped"),
+            Outcome::Pass => self.write_answer(f, "left to this host"),
+            Outcome::Reject => self.write_answer(f, "rejected"),
         }?;
         match &self.proof {
             Some(proof) => write!(f, "\n{proof}"),
@@ -47,24 +47,33 @@ impl fmt::Display for MatchedRule {
 }
 
 impl Explanation {
+    fn write_answer(&self, f: &mut fmt::Formatter<'_>, answer: &str) -> fmt::Result {
+        let why = if self.stages.is_empty() {
+            ""
+        } else {
+            "no member may get traffic: "
+        };
+        writeln!(f, "\n{why}new flows are {answer}")
+    }
+
     fn write_shares(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "\nshares")?;
         let rows = self.fractions.iter().zip(self.shares.values());
-        let rows: Vec<_> = rows
+        let mut rows: Vec<_> = rows
             .map(|((name, fraction), share)| {
                 [name.as_str(), fraction, &percent(*share)].map(str::to_owned)
             })
             .collect();
+        let answers = self.answers.iter();
+        rows.extend(answers.map(|(answer, part)| [format!("({answer})"), part.clone(), String::new()]));
         let column = |column: usize| width(rows.iter().map(|row| row[column].as_str()));
         let (names, fractions, percents) = (column(0), column(1), column(2));
         for [name, fraction, percent] in &rows {
-            writeln!(
-                f,
-                "  {name:names$}  {fraction:>fractions$}  {percent:>percents$}"
-            )?;
+            let line = format!("  {name:names$}  {fraction:>fractions$}  {percent:>percents$}");
+            writeln!(f, "{}", line.trim_end())?;
         }
         if self.best_effort {
-            writeln!(f, "  all members are down: traffic goes to all of them")?;
+            writeln!(f, "  all members of a group are down: traffic goes to all of them")?;
         }
         writeln!(f, "\nring {}, {} slots", self.ring.hash, self.ring.length)
     }

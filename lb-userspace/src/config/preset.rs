@@ -1,0 +1,279 @@
+//! The presets: which stages each stands for, and what it allows.
+
+use std::{ops::RangeInclusive, time::Duration};
+
+use toml::Value;
+
+use super::{
+    leaf,
+    raw::Table,
+    report::Wrong,
+    stages,
+};
+use crate::{
+    model::{
+        Affinity, AffinityScope, AllDown, LatencySource, NoProximity, NoRegion, NoSubnet, Percent,
+        Policy, Priority, Spread, Stage, StoppedRegion, UnhealthyRegion, UnhealthySubnet, Weight,
+    },
+    refusal,
+};
+
+/// How a group chooses, and what its members may say.
+pub(super) struct Choice {
+    pub(super) policy: Policy,
+    pub(super) stages: Vec<Stage>,
+}
+
+/// Reads `policy` with the settings of the preset, or else `stages`.
+pub(super) fn read(group: &mut Table<'_>) -> Choice {
+    let lists_stages = group.has("stages");
+    let names_policy = group.has("policy");
+    if lists_stages {
+        let settings = ["policy", "latency_window", "take", "all_down", "min_healthy_weight"];
+        group.refuse(&settings, &refusal::group::beside_stages());
+        return Choice {
+            policy: Policy::Stages,
+            stages: stages::read(group),
+        };
+    }
+    let presets = Policy::PRESETS.map(|it| (it.as_str(), it));
+    let known = group.optional("policy", leaf::one_of(&presets));
+    let policy = known.unwrap_or(Policy::FrontDoor);
+    let settings = settings(group, policy);
+    if known.is_some() || !names_policy {
+        let meaningless = refusal::group::foreign_setting(policy.as_str());
+        group.refuse(
+            &["latency_window", "take", "all_down", "min_healthy_weight"],
+            &meaningless,
+        );
+    }
+    Choice {
+        policy,
+        stages: expanded(policy, &settings),
+    }
+}
+
+/// What can be set in a preset.
+struct Settings {
+    all_down: AllDown,
+    min_healthy_weight: Option<Percent>,
+    window: Duration,
+    take: u16,
+}
+
+fn settings(group: &mut Table<'_>, policy: Policy) -> Settings {
+    let has_health = !matches!(policy, Policy::Geographic | Policy::Subnet);
+    let window = match policy {
+        // D6.
+        Policy::FrontDoor => Some(Duration::from_secs(1)),
+        // D87.
+        Policy::DynamicRtt => Some(Duration::from_millis(100)),
+        _ => None,
+    };
+    let mut settings = Settings {
+        all_down: all_down_of(policy),
+        min_healthy_weight: None,
+        window: Duration::ZERO,
+        take: 2,
+    };
+    if has_health {
+        settings.all_down = group.or("all_down", settings.all_down, stages::all_down);
+        settings.min_healthy_weight = group.optional("min_healthy_weight", stages::percent);
+    }
+    if let Some(most) = window {
+        let range = leaf::duration(Duration::ZERO..=most);
+        let limited = |value: &Value| {
+            range(value).map_err(|wrong| beyond(wrong, policy, "windows up to 10s"))
+        };
+        settings.window = group.or("latency_window", Duration::ZERO, limited);
+    }
+    if policy == Policy::Multivalue {
+        let limited = |value: &Value| {
+            let take = leaf::within(1..=10_u16)(value);
+            take.map_err(|wrong| beyond(wrong, policy, "up to 1000"))
+        };
+        settings.take = group.or("take", settings.take, limited);
+    }
+    settings
+}
+
+/// S40; D37; D80.
+fn all_down_of(policy: Policy) -> AllDown {
+    match policy {
+        Policy::FrontDoor | Policy::StaticProximity | Policy::DynamicRtt => AllDown::RoundRobin,
+        _ => AllDown::AsIfHealthy,
+    }
+}
+
+/// The stages of a preset (semantics.md 4.2).
+fn expanded(policy: Policy, settings: &Settings) -> Vec<Stage> {
+    let available = Stage::Available {
+        all_down: settings.all_down,
+        min_healthy_weight: settings.min_healthy_weight,
+    };
+    let latency = |source| Stage::Latency {
+        source,
+        window: settings.window,
+    };
+    let weight = Stage::Weight {
+        equal: false,
+        spread: Spread::Flow,
+    };
+    let equal = |spread| Stage::Weight {
+        equal: true,
+        spread,
+    };
+    let subnet = |on_no_match, on_unhealthy| Stage::Subnet {
+        on_no_match,
+        on_unhealthy,
+    };
+    match policy {
+        Policy::Stages => Vec::new(),
+        Policy::FrontDoor => vec![
+            available,
+            Stage::Priority,
+            latency(LatencySource::Probe),
+            weight,
+        ],
+        Policy::Priority => vec![available, Stage::Priority],
+        Policy::Weighted => vec![available, weight],
+        Policy::Performance => vec![
+            subnet(NoSubnet::Continue, UnhealthySubnet::Continue),
+            available,
+            latency(LatencySource::Client),
+            equal(Spread::Client),
+        ],
+        Policy::Geographic => vec![
+            subnet(NoSubnet::Continue, UnhealthySubnet::Serve),
+            Stage::Geo {
+                on_no_match: NoRegion::NoAnswer,
+                on_unhealthy: UnhealthyRegion::Serve,
+                on_stopped: StoppedRegion::NoAnswer,
+            },
+        ],
+        Policy::Multivalue => vec![
+            available,
+            Stage::Subset {
+                take: settings.take,
+            },
+            equal(Spread::Flow),
+        ],
+        Policy::Subnet => vec![subnet(NoSubnet::Fallback, UnhealthySubnet::Fallback)],
+        Policy::StaticProximity => vec![
+            available,
+            Stage::Prefer,
+            Stage::Proximity {
+                on_no_match: NoProximity::Continue,
+            },
+            weight,
+        ],
+        Policy::DynamicRtt => vec![
+            available,
+            Stage::Prefer,
+            latency(LatencySource::Client),
+            weight,
+        ],
+    }
+}
+
+/// What members may have as priority in a preset.
+fn priorities(policy: Policy) -> RangeInclusive<i64> {
+    match policy {
+        Policy::FrontDoor => 1..=5,
+        _ => Priority::MIN..=Priority::MAX,
+    }
+}
+
+/// Reads a priority.
+pub(super) fn priority(policy: Policy) -> impl Fn(&Value) -> Result<Priority, Wrong> {
+    move |value| {
+        let range = priorities(policy);
+        let number = leaf::within(range)(value);
+        let number = number.map_err(|wrong| beyond(wrong, policy, "1 to 1000"))?;
+        let wanted = format!("{} to {}", Priority::MIN, Priority::MAX);
+        Priority::new(number).ok_or_else(|| refusal::value::out_of_range(number, wanted))
+    }
+}
+
+/// What members may have as weight in a preset.
+fn weights(policy: Policy) -> RangeInclusive<i64> {
+    match policy {
+        Policy::Stages => Weight::MIN..=Weight::MAX,
+        Policy::StaticProximity | Policy::DynamicRtt => 1..=100,
+        _ => 1..=Weight::MAX,
+    }
+}
+
+/// The weight of a member without one.
+pub(super) fn default_weight(policy: Policy) -> Weight {
+    match policy {
+        Policy::FrontDoor => Weight::FRONT_DOOR,
+        _ => Weight::ONE,
+    }
+}
+
+/// Reads a weight.
+pub(super) fn weight(policy: Policy) -> impl Fn(&Value) -> Result<Weight, Wrong> {
+    move |value| {
+        let range = weights(policy);
+        let wanted = format!("{} to {}", range.start(), range.end());
+        match leaf::integer(value, &wanted)? {
+            0 if !range.contains(&0) => Err(refusal::group::zero_weight(policy.as_str(), wanted)),
+            number => {
+                let weight = Weight::new(number).filter(|_| range.contains(&number));
+                let wrong = || refusal::value::out_of_range(number, &wanted);
+                weight.ok_or_else(|| beyond(wrong(), policy, "0 to 1000"))
+            }
+        }
+    }
+}
+
+/// Says of a value that is out of a preset's range that the range is that one's.
+fn beyond(wrong: Wrong, policy: Policy, free: &str) -> Wrong {
+    if policy == Policy::Stages {
+        return wrong;
+    }
+    let mend = wrong.mend.clone();
+    let has_limit = match policy {
+        Policy::FrontDoor | Policy::StaticProximity | Policy::DynamicRtt => true,
+        _ => policy == Policy::Multivalue,
+    };
+    match has_limit && wrong.code == "out-of-range" {
+        false => wrong,
+        true => refusal::group::beyond_preset(wrong.message, policy.as_str(), mend, free),
+    }
+}
+
+/// Reads `affinity`, if it is there.
+pub(super) fn affinity(group: &mut Table<'_>, policy: Policy) -> Option<Affinity> {
+    let (scope, minutes) = match policy {
+        Policy::StaticProximity | Policy::DynamicRtt => (AffinityScope::Healthy, 2..=1440),
+        Policy::FrontDoor | Policy::Stages => (AffinityScope::Eligible, 1..=1440),
+        _ => {
+            let wrong = refusal::group::no_affinity(policy.as_str());
+            group.refuse(&["affinity"], &wrong);
+            return None;
+        }
+    };
+    group.table("affinity", |table| {
+        let prefix = table.table("prefix", |prefix| {
+            Some((
+                prefix.or("v4", 32, leaf::within(1..=32_u8)),
+                prefix.or("v6", 128, leaf::within(1..=128_u8)),
+            ))
+        });
+        let (v4, v6) = prefix.unwrap_or((32, 128));
+        let [least, most] = [*minutes.start(), *minutes.end()].map(|it| Duration::from_secs(it * 60));
+        let idle = table.or("idle", Duration::from_secs(120), leaf::duration(least..=most));
+        let scopes = [
+            ("eligible", AffinityScope::Eligible),
+            ("healthy", AffinityScope::Healthy),
+        ];
+        Some(Affinity {
+            v4,
+            v6,
+            idle,
+            scope: table.or("scope", scope, leaf::one_of(&scopes)),
+        })
+    })
+}

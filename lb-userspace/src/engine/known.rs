@@ -1,0 +1,79 @@
+//! What decisions are made from, as it is now.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Engine;
+use crate::{
+    model::{Admin, Group, Health, MemberState, Name},
+    policy::{Client, Decision, Scene, decide},
+};
+
+/// The groups that services use, with the operator's weights and switches, and the states of their
+/// members.
+pub(super) struct Known<'a> {
+    engine: &'a Engine,
+    groups: BTreeMap<Name, Group>,
+    states: BTreeMap<Name, Vec<MemberState>>,
+    undecided: BTreeSet<Name>,
+}
+
+impl<'a> Known<'a> {
+    pub(super) fn new(engine: &'a Engine) -> Self {
+        let mut known = Self {
+            engine,
+            groups: BTreeMap::new(),
+            states: BTreeMap::new(),
+            undecided: BTreeSet::new(),
+        };
+        for (name, group) in &engine.model.groups {
+            let states = engine.states(group);
+            if engine.undecided(group, &states) {
+                known.undecided.insert(name.clone());
+            }
+            known.states.insert(name.clone(), states);
+            known.groups.insert(name.clone(), engine.with_overrides(group));
+        }
+        known
+    }
+
+    /// A group with the overrides in force, and the states of its members.
+    pub(super) fn group(&self, name: &Name) -> (&Group, &[MemberState]) {
+        (&self.groups[name], &self.states[name])
+    }
+
+    /// Whether a group, or one that it may hand flows to, waits for its first verdicts.
+    pub(super) fn undecided(&self, group: &Name) -> bool {
+        let mut within = self.engine.model.within(group).into_iter();
+        within.any(|name| self.undecided.contains(name))
+    }
+
+    pub(super) fn scene(&self) -> Scene<'_> {
+        Scene {
+            groups: &self.groups,
+            backends: &self.engine.model.backends,
+            states: &self.states,
+        }
+    }
+
+    /// What becomes of flows of a client in a group.
+    pub(super) fn decide(&self, group: &Name, client: &Client) -> Decision {
+        decide(&self.scene(), group, client)
+    }
+
+    /// The backends that a group may send flows to, each with whether all of its memberships there are
+    /// over: unhealthy or disabled.
+    pub(super) fn backends_within(&self, root: &Name) -> BTreeMap<&'a Name, bool> {
+        let mut backends = BTreeMap::new();
+        for group in self.engine.model.within(root) {
+            let (group, states) = (&self.engine.model.groups[group], &self.states[group]);
+            for (place, member, name) in group.backends() {
+                let state = &states[place];
+                let down = state.health == Health::Down && !member.always_serve;
+                let gone = down || state.admin == Admin::Disable;
+                let all_gone = backends.entry(name).or_insert(true);
+                *all_gone &= gone;
+            }
+        }
+        backends
+    }
+}
