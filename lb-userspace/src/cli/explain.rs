@@ -98,7 +98,12 @@ impl Arguments {
         };
         let decision = decide(&scene, &group, &Client::unknown(asked.client.is_ipv4()));
         let ring = ring(&group, &shares(&model.backends, &decision));
-        Ok(Explanation::of_decision(asked, &model.groups, &decision, &ring))
+        Ok(Explanation::of_decision(
+            asked,
+            &model.groups,
+            &decision,
+            &ring,
+        ))
     }
 }
 

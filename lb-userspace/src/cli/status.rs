@@ -240,7 +240,9 @@ fn member(member: &MemberView) -> Vec<String> {
     };
     vec![
         member.backend.to_string(),
-        member.address.map_or_else(|| "group".to_owned(), |it| it.to_string()),
+        member
+            .address
+            .map_or_else(|| "group".to_owned(), |it| it.to_string()),
         format!("{state}{}", if member.overridden { " *" } else { "" }),
         health.into(),
         member

@@ -73,11 +73,7 @@ fn ports(services: &[Found<Service>], links: &Links) -> BTreeMap<Name, BTreeSet<
 }
 
 /// Performance tells members apart by nothing but the latency of their regions (S73).
-fn check_latency_regions(
-    root: &Table<'_>,
-    groups: &[Found<Group>],
-    backends: &[Found<Backend>],
-) {
+fn check_latency_regions(root: &Table<'_>, groups: &[Found<Group>], backends: &[Found<Backend>]) {
     let regions: BTreeMap<&Name, bool> = backends
         .iter()
         .map(|Found { value, .. }| (&value.name, value.region.is_some()))
@@ -157,7 +153,11 @@ fn warnings(
         }
     }
     let inner = groups.iter().flat_map(|it| it.value.groups());
-    let used: BTreeSet<&Name> = services.iter().flat_map(|it| it.value.groups()).chain(inner).collect();
+    let used: BTreeSet<&Name> = services
+        .iter()
+        .flat_map(|it| it.value.groups())
+        .chain(inner)
+        .collect();
     for Found { path, value } in groups {
         let name = &value.name;
         if !used.contains(name) {

@@ -26,9 +26,8 @@ pub(super) fn check(
         .map(|Found { value, .. }| (&value.name, value.address))
         .collect();
     let members_of = |group: &Group| -> Vec<(usize, Name, IpAddr)> {
-        let found = |(i, _, name): (usize, &Member, &Name)| {
-            Some((i, name.clone(), *addresses.get(name)?))
-        };
+        let found =
+            |(i, _, name): (usize, &Member, &Name)| Some((i, name.clone(), *addresses.get(name)?));
         group.backends().filter_map(found).collect()
     };
     for Found { path, value: group } in groups {
@@ -52,7 +51,10 @@ pub(super) fn check(
                     }
                     _ => {}
                 }
-            } else if !value.groups().any(|it| links.within(it).contains(&group.name)) {
+            } else if !value
+                .groups()
+                .any(|it| links.within(it).contains(&group.name))
+            {
                 continue;
             }
             if serves && !matches!(group.policy, Policy::Multivalue | Policy::Stages) {

@@ -83,9 +83,7 @@ fn no_answer(
     let answer = group.or("no_answer", NoAnswer::Reject, leaf::one_of(&words));
     let names_backup = group.has("backup");
     let backup = group.optional("backup", |value| around.groups.known(value));
-    let in_stage = |stage: &Stage| {
-        matches!(stage, Stage::Available { all_down, .. } if *all_down == AllDown::Backup)
-    };
+    let in_stage = |stage: &Stage| matches!(stage, Stage::Available { all_down, .. } if *all_down == AllDown::Backup);
     let is_used = answer == NoAnswer::Backup || stages.iter().any(in_stage);
     match (is_used, names_backup) {
         (true, false) => group.wrong("backup", refusal::group::no_backup()),
@@ -117,7 +115,10 @@ fn members(
     check_regions(group, &members, stages);
     if policy == Policy::Multivalue {
         for Found { path, .. } in members.iter().filter(|it| it.value.group().is_some()) {
-            group.wrong_at(format!("{path}.group"), refusal::group::group_in_multivalue());
+            group.wrong_at(
+                format!("{path}.group"),
+                refusal::group::group_in_multivalue(),
+            );
         }
     }
     members.into_iter().map(|found| found.value).collect()
@@ -145,7 +146,11 @@ fn check_distinct(
         } else {
             continue;
         };
-        let key = if value.group().is_some() { "group" } else { "backend" };
+        let key = if value.group().is_some() {
+            "group"
+        } else {
+            "backend"
+        };
         group.wrong_at(format!("{path}.{key}"), wrong);
     }
 }
@@ -193,7 +198,10 @@ fn check_clients(group: &Table<'_>, members: &[Found<Member>]) {
         if let Some((_, _, first)) = other
             && told.insert((place, first))
         {
-            group.wrong_at(place.clone(), refusal::group::clients_overlap(prefix, first));
+            group.wrong_at(
+                place.clone(),
+                refusal::group::clients_overlap(prefix, first),
+            );
         }
         open.push(next);
     }

@@ -89,13 +89,17 @@ fn min_healthy(member: &mut Table<'_>) -> MinHealthy {
 
 /// A node of the geographic hierarchy.
 pub(super) fn region(value: &Value) -> Result<Region, Wrong> {
-    let text = leaf::text(value, "the code of a region, like \"IE\", \"US-CA\", \"GEO-EU\" or \"WORLD\"")?;
+    let text = leaf::text(
+        value,
+        "the code of a region, like \"IE\", \"US-CA\", \"GEO-EU\" or \"WORLD\"",
+    )?;
     text.parse().map_err(|_unknown| {
         let known = super::spelling::closest(text, Region::codes());
         let meant = Region::meant_by(text).or(known);
         let mend = match meant {
             Some(code) => format!("did you mean \"{code}\"?"),
-            None => "use WORLD, GEO-EU and the like, a country like IE, or a state like US-CA".to_owned(),
+            None => "use WORLD, GEO-EU and the like, a country like IE, or a state like US-CA"
+                .to_owned(),
         };
         refusal::group::unknown_region(shown(text), mend)
     })

@@ -80,7 +80,10 @@ pub(super) fn check(root: &Table<'_>, groups: &[Found<Group>]) -> bool {
         let levels = depth(&by_name, &value.name, &mut depths);
         if levels > MOST_LEVELS && !inner.contains(&value.name) {
             let text = shown(longest(&by_name, &value.name, &depths));
-            root.wrong_at(format!("{path}.member"), refusal::group::deep_nesting(levels, text));
+            root.wrong_at(
+                format!("{path}.member"),
+                refusal::group::deep_nesting(levels, text),
+            );
         }
     }
     true

@@ -4,12 +4,7 @@ use std::{ops::RangeInclusive, time::Duration};
 
 use toml::Value;
 
-use super::{
-    leaf,
-    raw::Table,
-    report::Wrong,
-    stages,
-};
+use super::{leaf, raw::Table, report::Wrong, stages};
 use crate::{
     model::{
         Affinity, AffinityScope, AllDown, LatencySource, NoProximity, NoRegion, NoSubnet, Percent,
@@ -29,7 +24,13 @@ pub(super) fn read(group: &mut Table<'_>) -> Choice {
     let lists_stages = group.has("stages");
     let names_policy = group.has("policy");
     if lists_stages {
-        let settings = ["policy", "latency_window", "take", "all_down", "min_healthy_weight"];
+        let settings = [
+            "policy",
+            "latency_window",
+            "take",
+            "all_down",
+            "min_healthy_weight",
+        ];
         group.refuse(&settings, &refusal::group::beside_stages());
         return Choice {
             policy: Policy::Stages,
@@ -263,8 +264,13 @@ pub(super) fn affinity(group: &mut Table<'_>, policy: Policy) -> Option<Affinity
             ))
         });
         let (v4, v6) = prefix.unwrap_or((32, 128));
-        let [least, most] = [*minutes.start(), *minutes.end()].map(|it| Duration::from_secs(it * 60));
-        let idle = table.or("idle", Duration::from_secs(120), leaf::duration(least..=most));
+        let [least, most] =
+            [*minutes.start(), *minutes.end()].map(|it| Duration::from_secs(it * 60));
+        let idle = table.or(
+            "idle",
+            Duration::from_secs(120),
+            leaf::duration(least..=most),
+        );
         let scopes = [
             ("eligible", AffinityScope::Eligible),
             ("healthy", AffinityScope::Healthy),

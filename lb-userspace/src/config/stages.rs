@@ -19,7 +19,10 @@ use crate::{
 
 /// Reads the list of a group.
 pub(super) fn read(group: &mut Table<'_>) -> Vec<Stage> {
-    group.require("stages", "add `stages = [{ stage = \"available\" }, { stage = \"weight\" }]`");
+    group.require(
+        "stages",
+        "add `stages = [{ stage = \"available\" }, { stage = \"weight\" }]`",
+    );
     let stages = group.tables("stages", stage);
     check_order(group, &stages);
     stages.into_iter().map(|found| found.value).collect()
@@ -27,9 +30,21 @@ pub(super) fn read(group: &mut Table<'_>) -> Vec<Stage> {
 
 fn stage(table: &mut Table<'_>) -> Option<Stage> {
     const STAGES: [&str; 9] = [
-        "available", "subnet", "geo", "prefer", "proximity", "priority", "latency", "subset", "weight",
+        "available",
+        "subnet",
+        "geo",
+        "prefer",
+        "proximity",
+        "priority",
+        "latency",
+        "subset",
+        "weight",
     ];
-    let stage = table.required("stage", "\"available\"", leaf::one_of(&STAGES.map(|it| (it, it))))?;
+    let stage = table.required(
+        "stage",
+        "\"available\"",
+        leaf::one_of(&STAGES.map(|it| (it, it))),
+    )?;
     Some(match stage {
         "available" => Stage::Available {
             all_down: table.or("all_down", AllDown::AsIfHealthy, all_down),
@@ -39,14 +54,20 @@ fn stage(table: &mut Table<'_>) -> Option<Stage> {
         "geo" => geo(table),
         "prefer" => Stage::Prefer,
         "proximity" => {
-            let words = [("continue", NoProximity::Continue), ("no-answer", NoProximity::NoAnswer)];
+            let words = [
+                ("continue", NoProximity::Continue),
+                ("no-answer", NoProximity::NoAnswer),
+            ];
             Stage::Proximity {
                 on_no_match: table.or("on_no_match", NoProximity::Continue, leaf::one_of(&words)),
             }
         }
         "priority" => Stage::Priority,
         "latency" => {
-            let words = [("client", LatencySource::Client), ("probe", LatencySource::Probe)];
+            let words = [
+                ("client", LatencySource::Client),
+                ("probe", LatencySource::Probe),
+            ];
             let window = leaf::duration(Duration::ZERO..=Duration::from_secs(10));
             Stage::Latency {
                 source: table.or("source", LatencySource::Probe, leaf::one_of(&words)),
@@ -80,22 +101,40 @@ fn subnet(table: &mut Table<'_>) -> Stage {
     ];
     Stage::Subnet {
         on_no_match: table.or("on_no_match", NoSubnet::Fallback, leaf::one_of(&no_match)),
-        on_unhealthy: table.or("on_unhealthy", UnhealthySubnet::Fallback, leaf::one_of(&unhealthy)),
+        on_unhealthy: table.or(
+            "on_unhealthy",
+            UnhealthySubnet::Fallback,
+            leaf::one_of(&unhealthy),
+        ),
     }
 }
 
 fn geo(table: &mut Table<'_>) -> Stage {
-    let no_match = [("continue", NoRegion::Continue), ("no-answer", NoRegion::NoAnswer)];
+    let no_match = [
+        ("continue", NoRegion::Continue),
+        ("no-answer", NoRegion::NoAnswer),
+    ];
     let unhealthy = [
         ("climb", UnhealthyRegion::Climb),
         ("no-answer", UnhealthyRegion::NoAnswer),
         ("serve", UnhealthyRegion::Serve),
     ];
-    let stopped = [("climb", StoppedRegion::Climb), ("no-answer", StoppedRegion::NoAnswer)];
+    let stopped = [
+        ("climb", StoppedRegion::Climb),
+        ("no-answer", StoppedRegion::NoAnswer),
+    ];
     Stage::Geo {
         on_no_match: table.or("on_no_match", NoRegion::NoAnswer, leaf::one_of(&no_match)),
-        on_unhealthy: table.or("on_unhealthy", UnhealthyRegion::Serve, leaf::one_of(&unhealthy)),
-        on_stopped: table.or("on_stopped", StoppedRegion::NoAnswer, leaf::one_of(&stopped)),
+        on_unhealthy: table.or(
+            "on_unhealthy",
+            UnhealthyRegion::Serve,
+            leaf::one_of(&unhealthy),
+        ),
+        on_stopped: table.or(
+            "on_stopped",
+            StoppedRegion::NoAnswer,
+            leaf::one_of(&stopped),
+        ),
     }
 }
 

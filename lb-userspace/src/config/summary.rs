@@ -152,11 +152,7 @@ fn group_summary(group: &Group) -> GroupSummary {
     };
     GroupSummary {
         name: group.name.clone(),
-        stages: group
-            .stages
-            .iter()
-            .map(stage_summary)
-            .collect(),
+        stages: group.stages.iter().map(stage_summary).collect(),
         members: group.members.len(),
         disabled: group
             .members

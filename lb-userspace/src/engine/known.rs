@@ -31,7 +31,9 @@ impl<'a> Known<'a> {
                 known.undecided.insert(name.clone());
             }
             known.states.insert(name.clone(), states);
-            known.groups.insert(name.clone(), engine.with_overrides(group));
+            known
+                .groups
+                .insert(name.clone(), engine.with_overrides(group));
         }
         known
     }

@@ -20,9 +20,7 @@ pub use self::{
 };
 use crate::{
     class::{Partition, partition},
-    model::{
-        Admin, Backend, Destination, Group, Health, Identity, Member, Model, Name, Share,
-    },
+    model::{Admin, Backend, Destination, Group, Health, Identity, Member, Model, Name, Share},
     neighbour::Way,
     probe::{Latency, Sample, Schedule, StreamKey, Window, stream_key, streams},
     refusal::Refusal,
@@ -227,7 +225,8 @@ impl Engine {
     pub fn saved(&self) -> Saved {
         let mut found = Found::default();
         for group in self.model.groups.values() {
-            let is_probed = |member: &&Member| self.admin.admin(&group.name, member) != Admin::Disable;
+            let is_probed =
+                |member: &&Member| self.admin.admin(&group.name, member) != Admin::Disable;
             let probed = group.members.iter().filter(is_probed);
             for key in probed.filter_map(|member| key(&self.model, group, member)) {
                 let window = self.windows.get(&key).and_then(|it| it.get(&group.name));

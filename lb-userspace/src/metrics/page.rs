@@ -113,7 +113,10 @@ fn member(member: &MemberView) -> Vec<Cell> {
     };
     vec![
         member.backend.to_string().into(),
-        member.address.map_or_else(|| "group".to_owned(), |it| it.to_string()).into(),
+        member
+            .address
+            .map_or_else(|| "group".to_owned(), |it| it.to_string())
+            .into(),
         Cell(state.to_owned(), unusual),
         Cell(health.to_owned(), alarm),
         or_none(member.latency_ms.map(|ms| format!("{ms:.2} ms"))),

@@ -1,4 +1,7 @@
-use super::{Split, Step, candidate::{Candidate, Standing}};
+use super::{
+    Split, Step,
+    candidate::{Candidate, Standing},
+};
 use crate::model::{AllDown, Percent};
 
 /// Keeps healthy members (S5). With none, or too little of the weight (D95, D103), the all-down rule

@@ -3,7 +3,7 @@
 use std::{borrow::Cow, time::Duration};
 
 use super::{Client, MemberIndex, Scene, nested};
-use crate::model::{Admin, Group, Health, Location, Member, MemberState, Name, Who};
+use crate::model::{Admin, Health, Location, Member, MemberState, Name, Who};
 
 /// A member that is still in the running.
 #[derive(Clone, Debug)]
@@ -77,7 +77,7 @@ pub(super) fn all<'a>(scene: &Scene<'a>, group: &Name, client: &Client) -> Vec<C
             match &member.who {
                 Who::Backend(name) => {
                     candidate.suits = client.reaches(scene.backends[name].address);
-                    candidate.take_health(group, state);
+                    candidate.take_health(state);
                 }
                 Who::Group(name) => {
                     let health = nested::health(scene, name, member.min_healthy, client);
@@ -97,10 +97,10 @@ pub(super) fn all<'a>(scene: &Scene<'a>, group: &Name, client: &Client) -> Vec<C
 }
 
 impl<'a> Candidate<'a> {
-    fn take_health(&mut self, group: &Group, state: &'a MemberState) {
+    fn take_health(&mut self, state: &'a MemberState) {
         self.unreachable = state.unreachable.as_deref();
         self.probed = state.latency;
-        if self.member.always_serve && group.probe.is_some() {
+        if self.member.always_serve {
             self.why = Cow::Borrowed("always serves");
         } else {
             self.standing = Standing::of(state);

@@ -204,8 +204,14 @@ impl Explanation {
         ring: &Ring,
     ) -> Self {
         let total = decision.rows.total();
-        let backends = || total.iter().filter_map(|(to, share)| Some((to.backend()?, share)));
-        let answers = total.iter().filter_map(|(to, share)| Some((to.answer()?, share)));
+        let backends = || {
+            total
+                .iter()
+                .filter_map(|(to, share)| Some((to.backend()?, share)))
+        };
+        let answers = total
+            .iter()
+            .filter_map(|(to, share)| Some((to.answer()?, share)));
         let stages = decision.all().flat_map(|decision| {
             let group = &groups[&decision.group];
             let stages = decision.trace.iter();

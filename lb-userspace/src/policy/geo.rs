@@ -1,4 +1,7 @@
-use super::{Client, Split, Step, candidate::{Candidate, Standing}};
+use super::{
+    Client, Split, Step,
+    candidate::{Candidate, Standing},
+};
 use crate::model::{NoRegion, Region, StoppedRegion, UnhealthyRegion};
 
 /// Keeps the member that the client's region is mapped to, or else the next coarser region (S77-S88).
@@ -20,7 +23,11 @@ pub(super) fn run<'a>(
             return only(region, client.region, candidates);
         };
         let refused = format!("{region} is mapped to {name}, which is {why}");
-        match (found.standing == Standing::Stopped, on_stopped, on_unhealthy) {
+        match (
+            found.standing == Standing::Stopped,
+            on_stopped,
+            on_unhealthy,
+        ) {
             (true, StoppedRegion::Climb, _) | (false, _, UnhealthyRegion::Climb) => {}
             (true, StoppedRegion::NoAnswer, _) | (false, _, UnhealthyRegion::NoAnswer) => {
                 return Step::NoAnswer(refused);
@@ -28,7 +35,10 @@ pub(super) fn run<'a>(
             (false, _, UnhealthyRegion::Serve) => return only(region, client.region, candidates),
         }
     }
-    let why = format!("nobody is mapped to {} or a region around it", client.region);
+    let why = format!(
+        "nobody is mapped to {} or a region around it",
+        client.region
+    );
     match on_no_match {
         NoRegion::Continue => {
             Step::Narrowed(Split::all(candidates).with_note(format!("{why}: all go on")))

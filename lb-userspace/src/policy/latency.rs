@@ -19,7 +19,9 @@ pub(super) fn run(
     let Some((lowest, fastest)) = lowest.map(|(latency, it)| (latency, it.member.name().clone()))
     else {
         let note = match source {
-            LatencySource::Client => "no latency is known between the client and a member: all go on",
+            LatencySource::Client => {
+                "no latency is known between the client and a member: all go on"
+            }
             LatencySource::Probe => "no member has a latency yet: all go on",
         };
         return Step::Narrowed(Split::all(candidates).with_note(note.to_owned()));

@@ -8,6 +8,8 @@ mod available;
 mod candidate;
 mod enabled;
 mod explain;
+#[cfg(test)]
+pub(crate) mod fixtures;
 mod geo;
 mod latency;
 mod nested;
@@ -24,15 +26,13 @@ mod weight;
 
 use std::collections::BTreeMap;
 
+use self::candidate::{Candidate, Standing};
 pub(crate) use self::explain::percent;
 pub use self::{
-    explain::{
-        Asked, Explanation, MatchedRule, Outcome, RemovedMember, RingSummary, StageSummary,
-    },
+    explain::{Asked, Explanation, MatchedRule, Outcome, RemovedMember, RingSummary, StageSummary},
     rows::{Destination, Parts, Rows},
     scene::{Client, Scene},
 };
-use self::candidate::{Candidate, Standing};
 use crate::model::{Group, Health, Name, NoAnswer, Share, Spread, Stage, Who};
 
 /// Index into [`Group::members`].
@@ -140,7 +140,7 @@ pub fn decide(scene: &Scene<'_>, group: &Name, client: &Client) -> Decision {
         candidates = walk.narrow("stopped", Split::new(candidates, stopped));
     }
     if candidates.is_empty() {
-        return walk.no_answer("answer", "no member is left".to_owned());
+        return walk.nobody_left();
     }
     walk.share(&candidates)
 }
@@ -352,41 +352,70 @@ impl<'a> Walk<'a> {
         set.iter().map(part).collect()
     }
 
-    fn no_answer(self, stage: &'static str, why: String) -> Decision {
-        match self.group.no_answer {
-            NoAnswer::Backup => self.to_backup(stage, why),
-            answer => {
-                let rows = Rows::one(Destination::Answer(answer));
-                self.answered(stage, why, rows, Vec::new())
+    /// The stages left nobody.
+    fn nobody_left(mut self) -> Decision {
+        let is_backup = self.group.no_answer == NoAnswer::Backup;
+        if let (true, Some(backup)) = (is_backup, &self.group.backup) {
+            let note = format!("nobody is left: the backup group {backup} takes over");
+            self.end("answer", note);
+        }
+        self.answer()
+    }
+
+    /// A stage says that there is no answer.
+    fn no_answer(mut self, stage: &'static str, why: String) -> Decision {
+        match (self.group.no_answer, &self.group.backup) {
+            (NoAnswer::Backup, Some(backup)) => {
+                self.end(
+                    stage,
+                    format!("{why}: the backup group {backup} takes over"),
+                );
             }
+            _ => self.end(stage, why),
+        }
+        self.answer()
+    }
+
+    /// A stage hands over to the backup group.
+    fn to_backup(mut self, stage: &'static str, why: String) -> Decision {
+        match &self.group.backup {
+            Some(backup) => self.end(
+                stage,
+                format!("{why}: the backup group {backup} takes over"),
+            ),
+            None => self.end(stage, why),
+        }
+        self.hand_over()
+    }
+
+    fn answer(self) -> Decision {
+        match self.group.no_answer {
+            NoAnswer::Backup => self.hand_over(),
+            answer => self.without_members(Rows::one(Destination::Answer(answer)), Vec::new()),
         }
     }
 
     /// The backup group decides. The configuration check sees to it that there is one.
-    fn to_backup(self, stage: &'static str, why: String) -> Decision {
-        let Some(backup) = &self.group.backup else {
-            let rows = Rows::one(Destination::Answer(NoAnswer::Reject));
-            return self.answered(stage, why, rows, Vec::new());
+    fn hand_over(self) -> Decision {
+        let backup = self.group.backup.as_ref();
+        let backup = backup.map(|backup| decide(self.scene, backup, self.client));
+        let rows = match &backup {
+            Some(backup) => backup.rows.clone(),
+            None => Rows::one(Destination::Answer(NoAnswer::Reject)),
         };
-        let why = format!("{why}: the backup group {backup} takes over");
-        let backup = decide(self.scene, backup, self.client);
-        let rows = backup.rows.clone();
-        self.answered(stage, why, rows, vec![backup])
+        self.without_members(rows, backup.into_iter().collect())
     }
 
-    fn answered(
-        mut self,
-        stage: &'static str,
-        why: String,
-        rows: Rows,
-        nested: Vec<Decision>,
-    ) -> Decision {
+    fn end(&mut self, stage: &'static str, why: String) {
         self.trace.push(StageTrace {
             stage,
             kept: Vec::new(),
             removed: Vec::new(),
             note: Some(why),
         });
+    }
+
+    fn without_members(self, rows: Rows, nested: Vec<Decision>) -> Decision {
         Decision {
             group: self.group.name.clone(),
             members: BTreeMap::new(),

@@ -37,7 +37,10 @@ pub(super) fn health(scene: &Scene<'_>, name: &Name, min: MinHealthy, client: &C
         let why = format!("group {name} is disabled");
         (Standing::Stopped, why)
     } else if members.is_empty() {
-        (Standing::Stopped, format!("nobody in group {name} takes part"))
+        (
+            Standing::Stopped,
+            format!("nobody in group {name} takes part"),
+        )
     } else {
         judge(scene, &members, min, &group.stages)
     };
@@ -58,7 +61,11 @@ fn judge(
     let up = Count::of(scene, members, |it| it == Standing::Up);
     let serving = Count::of(scene, members, Standing::is_available);
     let count = members.len();
-    let why = format!("{} of its {count} members healthy, {} needed", up.all, needed(min));
+    let why = format!(
+        "{} of its {count} members healthy, {} needed",
+        up.all,
+        needed(min)
+    );
     let standing = if up.suffices(min) {
         Standing::Up
     } else if serving.suffices(min) {
@@ -88,11 +95,7 @@ struct Count {
 }
 
 impl Count {
-    fn of(
-        scene: &Scene<'_>,
-        members: &[Candidate<'_>],
-        counts: impl Fn(Standing) -> bool,
-    ) -> Self {
+    fn of(scene: &Scene<'_>, members: &[Candidate<'_>], counts: impl Fn(Standing) -> bool) -> Self {
         let mut count = Self::default();
         for member in members.iter().filter(|it| counts(it.standing)) {
             count.all += 1;

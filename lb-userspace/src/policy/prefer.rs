@@ -9,7 +9,8 @@ pub(super) fn run<'a>(client: &Client, candidates: Vec<Candidate<'a>>) -> Step<'
         return Step::Narrowed(Split::all(candidates).with_note(note.to_owned()));
     }
     for wanted in [Fit::Perfect, Fit::Partial] {
-        let fits = |pattern: &&LocationPattern| candidates.iter().any(|it| fit(it, pattern) == wanted);
+        let fits =
+            |pattern: &&LocationPattern| candidates.iter().any(|it| fit(it, pattern) == wanted);
         if let Some(pattern) = client.prefer.iter().find(fits) {
             return Step::Preferred(only(pattern, wanted, candidates));
         }

@@ -18,7 +18,10 @@ pub(super) fn run<'a>(
     if candidates.iter().any(matches) {
         return Step::Narrowed(Split::new(candidates, |it| {
             let location = it.location.filter(|_| !matches(it))?;
-            Some(format!("at {location}, and others are nearer to {}", shown(place)))
+            Some(format!(
+                "at {location}, and others are nearer to {}",
+                shown(place)
+            ))
         }));
     }
     let why = format!("nobody is near to {}", shown(place));

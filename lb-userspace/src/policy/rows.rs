@@ -122,7 +122,9 @@ impl Rows {
         for (clients, flows) in rows {
             *by_flows.entry(flows).or_insert_with(Share::zero) += clients;
         }
-        let rows = by_flows.into_iter().map(|(flows, clients)| (clients, flows));
+        let rows = by_flows
+            .into_iter()
+            .map(|(flows, clients)| (clients, flows));
         Self(rows.collect())
     }
 }
@@ -159,7 +161,10 @@ mod tests {
         let by_client = Rows::by_client(vec![(share(1, 3), a), (share(2, 3), b)]);
         let mixed = Rows::by_flow(vec![(share(1, 4), by_client), (share(3, 4), c)]);
         let row = |name: &str| Parts::from([(to(name), share(1, 4)), (to("c"), share(3, 4))]);
-        let rows: Vec<_> = mixed.iter().map(|(p, it)| (p.clone(), it.clone())).collect();
+        let rows: Vec<_> = mixed
+            .iter()
+            .map(|(p, it)| (p.clone(), it.clone()))
+            .collect();
         assert_eq!(rows, [(share(1, 3), row("a")), (share(2, 3), row("b"))]);
     }
 
@@ -167,12 +172,18 @@ mod tests {
     fn two_spreads_of_clients_are_laid_over_each_other() {
         let pair = |one: &str, part: Share, other: &str| {
             let rest = Share::one() - &part;
-            Rows::by_client(vec![(part, Rows::one(to(one))), (rest, Rows::one(to(other)))])
+            Rows::by_client(vec![
+                (part, Rows::one(to(one))),
+                (rest, Rows::one(to(other))),
+            ])
         };
         let (one, other) = (pair("a", share(1, 2), "b"), pair("c", share(1, 4), "d"));
         let mixed = halves(Rows::by_flow, one, other);
         assert_eq!(mixed.iter().len(), 3);
-        assert_eq!(mixed.iter().map(|(part, _)| part).sum::<Share>(), Share::one());
+        assert_eq!(
+            mixed.iter().map(|(part, _)| part).sum::<Share>(),
+            Share::one()
+        );
         let expected = [("a", (1, 4)), ("b", (1, 4)), ("c", (1, 8)), ("d", (3, 8))];
         let expected = expected.map(|(name, (n, d))| (to(name), share(n, d)));
         assert_eq!(mixed.total(), Parts::from(expected));
@@ -184,7 +195,10 @@ mod tests {
         assert_eq!(reject.answer(), Some(NoAnswer::Reject));
         let a = Rows::one(to("a"));
         assert_eq!(a.answer(), None);
-        assert_eq!(halves(Rows::by_flow, reject.clone(), a.clone()).answer(), None);
+        assert_eq!(
+            halves(Rows::by_flow, reject.clone(), a.clone()).answer(),
+            None
+        );
         assert_eq!(halves(Rows::by_client, reject, a).answer(), None);
     }
 }

@@ -1,4 +1,7 @@
-use super::{Client, MemberIndex, Split, Step, candidate::{Candidate, Standing}};
+use super::{
+    Client, MemberIndex, Split, Step,
+    candidate::{Candidate, Standing},
+};
 use crate::model::{Name, NoSubnet, UnhealthySubnet};
 
 /// Keeps the member that the client's address is mapped to (S93-S97). The addresses of a member that
@@ -27,9 +30,9 @@ pub(super) fn run<'a>(
             UnhealthySubnet::Serve if found.standing != Standing::Stopped => {
                 only(found.index, name, candidates)
             }
-            UnhealthySubnet::NoAnswer | UnhealthySubnet::Serve => {
-                Step::NoAnswer(format!("the client is in the addresses of {name}, which is {why}"))
-            }
+            UnhealthySubnet::NoAnswer | UnhealthySubnet::Serve => Step::NoAnswer(format!(
+                "the client is in the addresses of {name}, which is {why}"
+            )),
         },
     }
 }

@@ -35,7 +35,10 @@ pub(super) fn sets(
         *counts.entry(order).or_default() += 1;
     }
     let part = |count: u32| Share::new(count.into(), BUCKETS.into());
-    counts.into_iter().map(|(set, count)| (part(count), set)).collect()
+    counts
+        .into_iter()
+        .map(|(set, count)| (part(count), set))
+        .collect()
 }
 
 fn seed(scene: &Scene<'_>, candidate: &Candidate<'_>) -> u64 {
@@ -51,7 +54,9 @@ fn seed(scene: &Scene<'_>, candidate: &Candidate<'_>) -> u64 {
 
 /// The finisher of SplitMix64 (Steele, Lea and Flood, 2014) over a seed and a number.
 fn mixed(seed: u64, number: u32) -> u64 {
-    let step = u64::from(number).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let step = u64::from(number)
+        .wrapping_add(1)
+        .wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mut z = seed.wrapping_add(step);
     z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -2,43 +2,25 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::*;
-use crate::model::{Admin, AllDown, Health, HealthRule, Priority, Weight};
+use super::{
+    fixtures::{self, decided, member},
+    *,
+};
+use crate::model::{Admin, LatencySource, Member, MemberState, Priority, Who};
 
 /// A group with the stages of the front-door preset and a window of 30 ms.
 fn front_door(members: Vec<Member>) -> Group {
-    let window = Duration::from_millis(30);
-    Group {
-        name: "web".parse().unwrap(),
-        stages: vec![
-            Stage::Available(AllDown::RoundRobin),
-            Stage::Priority,
-            Stage::Latency { window },
-            Stage::Weight,
-        ],
-        members,
-        probe: None,
-        health: HealthRule::DEFAULT,
-    }
-}
-
-fn member(name: &str, priority: i64, weight: i64) -> Member {
-    Member {
-        backend: name.parse().unwrap(),
-        enabled: true,
-        priority: Priority::new(priority).unwrap(),
-        weight: Weight::new(weight).unwrap(),
-    }
+    fixtures::front_door("web", members)
 }
 
 fn up(latency_ms: u64) -> MemberState {
-    MemberState {
-        admin: Admin::Enable,
-        unreachable: None,
-        health: Health::Up,
-        latency: Some(Duration::from_millis(latency_ms)),
-        why: "4 of the last 4 probes were good, 2 needed".to_owned(),
-    }
+    let why = "4 of the last 4 probes were good, 2 needed";
+    fixtures::state(Health::Up, Some(latency_ms), why)
+}
+
+fn latency(window: Duration) -> Stage {
+    let source = LatencySource::Probe;
+    Stage::Latency { source, window }
 }
 
 fn down() -> MemberState {
@@ -102,7 +84,7 @@ fn every_removal_says_why() {
         up(60),
         unmeasured,
     ];
-    let decision = decide(&front_door(members), &states);
+    let decision = decided(&front_door(members), &states);
     assert_eq!(
         removals(&decision),
         [
@@ -121,7 +103,7 @@ fn every_removal_says_why() {
             ("latency", 9, "no latency yet, and h has 15 ms"),
         ]
     );
-    assert_eq!(decision.shares, BTreeMap::from([(7, share(1, 1))]));
+    assert_eq!(decision.members, BTreeMap::from([(7, share(1, 1))]));
 }
 
 #[test]
@@ -136,29 +118,29 @@ fn what_takes_no_new_flows_gets_none_even_when_all_are_down() {
             health: Health::Down,
             ..out
         };
-        let decision = decide(&group, &[down(), down(), out]);
+        let decision = decided(&group, &[down(), down(), out]);
         assert!(decision.best_effort);
         let halves = BTreeMap::from([(0, share(1, 2)), (1, share(1, 2))]);
-        assert_eq!(decision.shares, halves);
+        assert_eq!(decision.members, halves);
     }
 }
 
 #[test]
 fn a_drained_healthy_member_does_not_hold_off_the_all_down_rule() {
     let group = front_door(vec![member("a", 1, 1), member("b", 1, 1)]);
-    let decision = decide(&group, &[admin(Admin::Drain), down()]);
+    let decision = decided(&group, &[admin(Admin::Drain), down()]);
     assert!(decision.best_effort);
-    assert_eq!(decision.shares, BTreeMap::from([(1, share(1, 1))]));
+    assert_eq!(decision.members, BTreeMap::from([(1, share(1, 1))]));
 }
 
 #[test]
 fn the_all_down_rule_ends_the_decision_and_says_so() {
     let group = front_door(vec![member("a", 1, 1), member("b", 2, 9)]);
-    let decision = decide(&group, &[down(), down()]);
+    let decision = decided(&group, &[down(), down()]);
     let stages: Vec<_> = decision
         .trace
         .iter()
-        .map(|it| (it.stage, it.note))
+        .map(|it| (it.stage, it.note.as_deref()))
         .collect();
     let note = "no member is healthy: all get equal parts";
     assert_eq!(stages, [("enabled", None), ("available", Some(note))]);
@@ -171,19 +153,19 @@ fn a_member_without_a_verdict_is_not_healthy() {
         ..up(1)
     };
     let group = front_door(vec![member("a", 1, 1), member("b", 1, 1)]);
-    let decision = decide(&group, &[checking, up(20)]);
-    assert_eq!(decision.shares, BTreeMap::from([(1, share(1, 1))]));
+    let decision = decided(&group, &[checking, up(20)]);
+    assert_eq!(decision.members, BTreeMap::from([(1, share(1, 1))]));
     assert!(!decision.best_effort);
 }
 
 #[test]
 fn with_everybody_disabled_nobody_gets_traffic() {
     let group = front_door(vec![member("a", 1, 1), member("b", 1, 1)]);
-    let decision = decide(&group, &[admin(Admin::Disable), unreachable()]);
-    assert_eq!(decision.shares, BTreeMap::new());
+    let decision = decided(&group, &[admin(Admin::Disable), unreachable()]);
+    assert_eq!(decision.members, BTreeMap::new());
     assert!(!decision.best_effort);
     assert_eq!(decision.trace.len(), 1);
-    assert_eq!(decide(&front_door(vec![]), &[]).shares, BTreeMap::new());
+    assert_eq!(decided(&front_door(vec![]), &[]).members, BTreeMap::new());
 }
 
 #[test]
@@ -194,10 +176,10 @@ fn members_with_the_same_latency_share_by_weight_in_a_window_of_zero() {
         member("c", 1, 5),
     ]);
     let window = Duration::ZERO;
-    group.stages[2] = Stage::Latency { window };
-    let decision = decide(&group, &[up(15), up(15), up(16)]);
+    group.stages[2] = latency(window);
+    let decision = decided(&group, &[up(15), up(15), up(16)]);
     let expected = BTreeMap::from([(0, share(3, 10)), (1, share(7, 10))]);
-    assert_eq!(decision.shares, expected);
+    assert_eq!(decision.members, expected);
     let why = "1 ms slower than a, the window is 0 ms";
     assert_eq!(removals(&decision), [("latency", 2, why)]);
 }
@@ -209,9 +191,9 @@ fn a_skipped_latency_stage_says_so() {
         latency: None,
         ..up(0)
     };
-    let decision = decide(&group, &[unmeasured.clone(), unmeasured]);
+    let decision = decided(&group, &[unmeasured.clone(), unmeasured]);
     let note = "no member has a latency yet: all go on";
-    assert_eq!(decision.trace[3].note, Some(note));
+    assert_eq!(decision.trace[3].note.as_deref(), Some(note));
     assert_eq!(decision.trace[3].kept, [0, 1]);
 }
 
@@ -219,14 +201,14 @@ fn a_skipped_latency_stage_says_so() {
 fn extreme_values_decide() {
     let mut group = front_door(vec![member("a", 1, 1), member("b", 5, 1000)]);
     let window = Duration::MAX;
-    group.stages = vec![Stage::Latency { window }, Stage::Weight];
+    group.stages = vec![latency(window), group.stages[3]];
     let slowest = MemberState {
         latency: Some(Duration::MAX),
         ..up(0)
     };
-    let decision = decide(&group, &[up(0), slowest]);
+    let decision = decided(&group, &[up(0), slowest]);
     let expected = BTreeMap::from([(0, share(1, 1001)), (1, share(1000, 1001))]);
-    assert_eq!(decision.shares, expected);
+    assert_eq!(decision.members, expected);
 }
 
 #[test]
@@ -237,9 +219,9 @@ fn stages_that_do_not_decide_end_in_equal_parts() {
         member("c", 2, 5),
     ]);
     group.stages = vec![Stage::Priority];
-    let decision = decide(&group, &[up(1), down(), up(1)]);
+    let decision = decided(&group, &[up(1), down(), up(1)]);
     let halves = BTreeMap::from([(0, share(1, 2)), (1, share(1, 2))]);
-    assert_eq!(decision.shares, halves);
+    assert_eq!(decision.members, halves);
     assert!(!decision.best_effort);
 }
 
@@ -263,9 +245,7 @@ fn anyone() -> impl Strategy<Value = (Member, MemberState)> {
         let state = MemberState {
             admin,
             unreachable: cut_off.then(|| "no route".to_owned()),
-            health,
-            latency: latency.map(Duration::from_millis),
-            why: String::new(),
+            ..fixtures::state(health, latency, "")
         };
         (member, state)
     })
@@ -275,7 +255,7 @@ fn anyone() -> impl Strategy<Value = (Member, MemberState)> {
 fn shuffled() -> impl Strategy<Value = [(Group, Vec<MemberState>); 2]> {
     let members = proptest::collection::vec(anyone(), 0..12).prop_map(|mut members| {
         for (number, (member, _)) in members.iter_mut().enumerate() {
-            member.backend = format!("b{number}").parse().unwrap();
+            member.who = Who::Backend(format!("b{number}").parse().unwrap());
         }
         members
     });
@@ -290,8 +270,8 @@ fn shuffled() -> impl Strategy<Value = [(Group, Vec<MemberState>); 2]> {
 
 /// Everything that a decision says, by name.
 fn by_name(group: &Group, decision: &Decision) -> impl PartialEq + std::fmt::Debug + use<> {
-    let name = |member: &MemberIndex| group.members[*member].backend.clone();
-    let shares: BTreeMap<_, _> = (decision.shares.iter())
+    let name = |member: &MemberIndex| group.members[*member].name().clone();
+    let shares: BTreeMap<_, _> = (decision.members.iter())
         .map(|(member, share)| (name(member), share.clone()))
         .collect();
     let trace: Vec<_> = (decision.trace.iter())
@@ -302,7 +282,12 @@ fn by_name(group: &Group, decision: &Decision) -> impl PartialEq + std::fmt::Deb
                 .removed
                 .iter()
                 .map(|out| (name(&out.member), out.why.clone()));
-            (it.stage, kept, removed.collect::<BTreeMap<_, _>>(), it.note)
+            (
+                it.stage,
+                kept,
+                removed.collect::<BTreeMap<_, _>>(),
+                it.note.clone(),
+            )
         })
         .collect();
     (shares, decision.best_effort, trace)
@@ -311,26 +296,26 @@ fn by_name(group: &Group, decision: &Decision) -> impl PartialEq + std::fmt::Deb
 proptest! {
     #[test]
     fn the_order_of_the_members_does_not_matter([one, other] in shuffled()) {
-        let (first, second) = (decide(&one.0, &one.1), decide(&other.0, &other.1));
+        let (first, second) = (decided(&one.0, &one.1), decided(&other.0, &other.1));
         prop_assert_eq!(by_name(&one.0, &first), by_name(&other.0, &second));
     }
 
     #[test]
     fn shares_sum_to_one_unless_nobody_may_be_used([(group, states), _] in shuffled()) {
-        let decision = decide(&group, &states);
+        let decision = decided(&group, &states);
         let usable = |(member, state): (&Member, &MemberState)| {
             member.enabled && state.admin == Admin::Enable && state.unreachable.is_none()
         };
         let usable: Vec<_> = group.members.iter().zip(&states).map(usable).collect();
-        let sum: Share = decision.shares.values().sum();
+        let sum: Share = decision.members.values().sum();
         prop_assert_eq!(sum, share(usable.contains(&true).into(), 1));
-        prop_assert!(decision.shares.keys().all(|member| usable[*member]));
-        prop_assert!(decision.shares.values().all(|it| *it > share(0, 1)));
+        prop_assert!(decision.members.keys().all(|member| usable[*member]));
+        prop_assert!(decision.members.values().all(|it| *it > share(0, 1)));
     }
 
     #[test]
     fn each_stage_keeps_or_removes_each_candidate([(group, states), _] in shuffled()) {
-        let decision = decide(&group, &states);
+        let decision = decided(&group, &states);
         let mut candidates: Vec<_> = (0..group.members.len()).collect();
         for stage in &decision.trace {
             let removed = stage.removed.iter().map(|it| it.member);
@@ -339,6 +324,6 @@ proptest! {
             prop_assert_eq!(all, candidates);
             candidates = stage.kept.clone();
         }
-        prop_assert!(decision.shares.keys().eq(&candidates));
+        prop_assert!(decision.members.keys().eq(&candidates));
     }
 }

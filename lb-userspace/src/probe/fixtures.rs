@@ -2,9 +2,12 @@
 
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
-use crate::model::{
-    AllDown, Backend, Edge, Forward, Group, HealthRule, HttpProbe, Member, Method, Model, Name,
-    Priority, Probe, ProbeKind, Smoothing, Stage, StatusRange, Weight, XdpMode,
+use crate::{
+    model::{
+        Backend, Edge, Forward, Group, HealthRule, HttpProbe, Method, Model, Name, Probe,
+        ProbeKind, Smoothing, StatusRange, XdpMode,
+    },
+    policy::fixtures,
 };
 
 pub(super) fn name(text: &str) -> Name {
@@ -39,19 +42,11 @@ pub(super) fn group(
     probe: Option<Probe>,
     health: (i64, i64),
 ) -> Group {
+    let members = members.iter().map(|it| fixtures::member(it, 1, 50));
     Group {
-        name: name(called),
-        stages: vec![Stage::Available(AllDown::RoundRobin), Stage::Weight],
-        members: (members.iter())
-            .map(|backend| Member {
-                backend: name(backend),
-                enabled: true,
-                priority: Priority::DEFAULT,
-                weight: Weight::DEFAULT,
-            })
-            .collect(),
         probe,
         health: HealthRule::new(health.0, health.1).unwrap(),
+        ..fixtures::front_door(called, members.collect())
     }
 }
 
@@ -62,6 +57,8 @@ pub(super) fn model(groups: impl IntoIterator<Item = Group>) -> Model {
             name: name(text),
             address: [10, 0, 0, host].into(),
             forward: Forward::L2Dsr,
+            location: None,
+            region: None,
         };
         (backend.name.clone(), backend)
     });

@@ -6,8 +6,11 @@ use super::*;
 use crate::{
     class::partition,
     config,
-    model::{Admin, Health, MemberState, Model, Route},
-    policy::{Asked, Outcome, decide},
+    model::{Health, Model, Route},
+    policy::{
+        Asked, Outcome,
+        fixtures::{decided, state},
+    },
     table::{ring, ring_key, shares},
 };
 
@@ -45,15 +48,9 @@ impl Rig {
         let service = &model.services["web"];
         let asked = Asked::new(service, CLIENT.parse().unwrap(), &partition(&model)).unwrap();
         let group = &model.groups["web"];
-        let up = MemberState {
-            admin: Admin::Enable,
-            unreachable: None,
-            health: Health::Up,
-            latency: None,
-            why: String::new(),
-        };
-        let decision = decide(group, &[up.clone(), up]);
-        let made = ring(&group.name, &shares(group, &model.backends, &decision));
+        let up = state(Health::Up, None, "");
+        let decision = decided(group, &[up.clone(), up]);
+        let made = ring(&group.name, &shares(&model.backends, &decision));
         let (explanation, ring, descriptor) = match route {
             Route::Drop => (
                 Explanation::of_answer(asked, Outcome::Drop),
@@ -66,7 +63,7 @@ impl Rig {
                 Descriptor::PASS,
             ),
             Route::Group(_) => {
-                let explanation = Explanation::of_group(asked, group, &decision, &made);
+                let explanation = Explanation::of_decision(asked, &model.groups, &decision, &made);
                 let descriptor = Descriptor::new(RING, made.slots.len() as u32);
                 (explanation, made, descriptor)
             }

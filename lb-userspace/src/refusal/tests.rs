@@ -53,7 +53,7 @@ fn a_reason_tells_each_cause_once() {
 #[test]
 fn what_is_refused_is_printed_a_line_each_and_goes_through_json_unharmed() {
     let mistakes = [
-        group::zero_weight("1").at("group[0].weight"),
+        group::zero_weight("front-door", "1").at("group[0].weight"),
         file::unknown_key("known here: a").at("colour"),
     ];
     let refused = Refused::file("/w.toml", Errors(mistakes.into())).noting("nothing changed");

@@ -6,7 +6,6 @@ use lb_userspace::model::Share;
 #[derive(serde::Deserialize)]
 pub(crate) struct Vector {
     id: String,
-    pub(crate) config: String,
     expected: String,
 }
 
@@ -19,8 +18,16 @@ pub(crate) fn vector(id: &str) -> Vector {
 }
 
 impl Vector {
-    /// The expected shares: `A 3/10, B 7/10`.
+    /// What is expected, as it is written.
+    pub(crate) fn words(&self) -> String {
+        self.expected.clone()
+    }
+
+    /// The expected shares: `A 3/10, B 7/10`, or `no answer`.
     pub(crate) fn shares(&self) -> BTreeMap<String, Share> {
+        if self.expected == "no answer" {
+            return BTreeMap::from([(self.expected.clone(), Share::from_integer(1.into()))]);
+        }
         let share = |text: &str| {
             let (member, share) = text.split_once(' ').expect("a member and its share");
             (member.to_owned(), share.parse().expect("a fraction"))

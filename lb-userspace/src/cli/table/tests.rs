@@ -5,7 +5,7 @@ use crate::{
     class::partition,
     dataplane::{Capacity, diff},
     model::{Admin, Health, Mac, MemberState},
-    policy::decide,
+    policy::fixtures::{decided, state},
     table::{Image, ServiceSpec, TargetKey, TargetSpec, group_id, ring, ring_hash, shares},
 };
 
@@ -62,20 +62,17 @@ fn tables(model: &Model, down: Option<&str>) -> Tables {
                 true => Admin::Drain,
                 false => Admin::Enable,
             },
-            unreachable: None,
-            health: Health::Up,
-            latency: None,
-            why: String::new(),
+            ..state(Health::Up, None, "")
         };
-        let decision = decide(group, &vec![state; group.members.len()]);
-        let shares = shares(group, &model.backends, &decision);
+        let decision = decided(group, &vec![state; group.members.len()]);
+        let shares = shares(&model.backends, &decision);
         image
             .rings
             .insert(group.name.clone(), ring(&group.name, &shares));
-        for member in &group.members {
+        for (.., backend) in group.backends() {
             let key = TargetKey {
                 group: group.name.clone(),
-                identity: model.backends[&member.backend].identity(),
+                identity: model.backends[backend].identity(),
             };
             let target = TargetSpec {
                 next_hop: Some(Mac([2, 0, 0, 0, 0, 1])),

@@ -1,84 +1,48 @@
-use std::{net::Ipv4Addr, time::Duration};
+use std::net::Ipv4Addr;
 
 use super::*;
 use crate::{
-    model::{
-        Admin, AllDown, Backend, Forward, Health, HealthRule, Member, MemberState, Priority, Stage,
-        Weight,
-    },
-    policy::decide,
+    model::{Admin, Forward, Health, Identity, MemberState, Weight},
+    policy::fixtures::{decided, front_door, member, state},
     table,
 };
 
 /// The worked example W1 of semantics.md.
 fn w1() -> (Group, Vec<MemberState>) {
-    let window = Duration::from_millis(30);
-    let group = Group {
-        name: "web-pool".parse().unwrap(),
-        stages: vec![
-            Stage::Available(AllDown::RoundRobin),
-            Stage::Priority,
-            Stage::Latency { window },
-            Stage::Weight,
-        ],
-        members: vec![
-            member("a", true, 1, 3),
-            member("b", true, 1, 7),
-            member("c", true, 1, 50),
-            member("d", true, 1, 50),
-            member("e", false, 1, 50),
-            member("f", true, 2, 50),
-        ],
-        probe: None,
-        health: HealthRule::DEFAULT,
-    };
+    let mut members = vec![
+        member("a", 1, 3),
+        member("b", 1, 7),
+        member("c", 1, 50),
+        member("d", 1, 50),
+        member("e", 1, 50),
+        member("f", 2, 50),
+    ];
+    members[4].enabled = false;
     let up = |millis| {
-        state(
-            Health::Up,
-            millis,
-            "4 of the last 4 probes were good, 2 needed",
-        )
+        let why = "4 of the last 4 probes were good, 2 needed";
+        state(Health::Up, Some(millis), why)
     };
-    let down = state(
-        Health::Down,
-        10,
-        "1 of the last 4 probes was good, 2 needed",
-    );
+    let why = "1 of the last 4 probes was good, 2 needed";
+    let down = state(Health::Down, Some(10), why);
+    let group = front_door("web-pool", members);
     (group, vec![up(15), up(30), down, up(60), up(5), up(1)])
 }
 
-fn member(name: &str, enabled: bool, priority: i64, weight: i64) -> Member {
-    Member {
-        backend: name.parse().unwrap(),
-        enabled,
-        priority: Priority::new(priority).unwrap(),
-        weight: Weight::new(weight).unwrap(),
-    }
-}
-
-fn state(health: Health, millis: u64, why: &str) -> MemberState {
-    MemberState {
-        admin: Admin::Enable,
-        unreachable: None,
-        health,
-        latency: Some(Duration::from_millis(millis)),
-        why: why.to_owned(),
-    }
-}
-
-/// The explanation of a decision, with backend number n at 10.0.0.n.
+/// The explanation of a decision.
 fn explained(group: &Group, states: &[MemberState]) -> Explanation {
-    let decision = decide(group, states);
-    let identity = |member: &MemberIndex| {
-        Backend {
-            name: group.members[*member].backend.clone(),
-            address: Ipv4Addr::from_bits(0x0a00_0000 + *member as u32).into(),
+    let decision = decided(group, states);
+    let shares = decision.rows.total().into_iter().filter_map(|(to, share)| {
+        let place = group
+            .members
+            .iter()
+            .position(|it| Some(it.name()) == to.backend())?;
+        let identity = Identity {
+            address: Ipv4Addr::from_bits(0x0a00_0000 + place as u32).into(),
             forward: Forward::L2Dsr,
-        }
-        .identity()
-    };
-    let shares = decision.shares.iter();
-    let shares = shares.map(|(member, share)| (identity(member), share.clone()));
+            port: None,
+        };
+        Some((identity, share))
+    });
     let ring = table::ring(&group.name, &shares.collect());
     let client = Ipv4Addr::new(198, 51, 100, 7).into();
     let asked = Asked {
@@ -87,7 +51,8 @@ fn explained(group: &Group, states: &[MemberState]) -> Explanation {
         class: 0,
         rule: None,
     };
-    Explanation::of_group(asked, group, &decision, &ring)
+    let groups = BTreeMap::from([(group.name.clone(), group.clone())]);
+    Explanation::of_decision(asked, &groups, &decision, &ring)
 }
 
 #[test]
@@ -132,7 +97,7 @@ shares
   b  1/4  25 %
   c  1/4  25 %
   d  1/4  25 %
-  all members are down: traffic goes to all of them
+  all members of a group are down: traffic goes to all of them
 
 ring b6192876fd04e345, 16381 slots
 ";
@@ -153,11 +118,11 @@ group web-pool
   enabled  nobody  - a  disabled by the operator
                    - b  10.0.1.12 is behind a gateway
 
-no member may get traffic: new flows are dropped
+no member may get traffic: new flows are rejected
 ";
     let explanation = explained(&group, &states);
     assert_eq!(explanation.to_string(), text);
-    assert_eq!(explanation.outcome, Outcome::Drop);
+    assert_eq!(explanation.outcome, Outcome::Reject);
 }
 
 #[test]
@@ -182,9 +147,10 @@ fn the_text_names_the_rule_and_what_it_says() {
         new flows are left to this host\n";
     assert_eq!(passed.to_string(), expected);
     let (group, states) = w1();
-    let decision = decide(&group, &states);
+    let decision = decided(&group, &states);
     let by_group = asked(Some("web-pool"), None);
-    let text = Explanation::of_group(by_group, &group, &decision, &Ring::default()).to_string();
+    let groups = BTreeMap::from([(group.name.clone(), group)]);
+    let text = Explanation::of_decision(by_group, &groups, &decision, &Ring::default()).to_string();
     let line = "class 3, by rule 1 of 10.0.0.8/31: group web-pool";
     assert!(text.lines().any(|it| it == line), "{text}");
 }
@@ -193,12 +159,12 @@ fn the_text_names_the_rule_and_what_it_says() {
 fn a_long_list_is_cut_and_columns_stay_aligned() {
     let (mut group, _) = w1();
     group.members = (1..=12)
-        .map(|it| member(&format!("b{it}"), true, 1, 50))
+        .map(|it| member(&format!("b{it}"), 1, 50))
         .collect();
     group.members[9].weight = Weight::new(1000).unwrap();
     group.members[10].weight = Weight::new(1).unwrap();
     group.members[11].enabled = false;
-    let states = vec![state(Health::Up, 1, ""); 12];
+    let states = vec![state(Health::Up, Some(1), ""); 12];
     let text = explained(&group, &states).to_string();
     for line in [
         "  enabled    b1, b2, b3, b4, b5, b6 and 5 more  - b12  disabled in the configuration",

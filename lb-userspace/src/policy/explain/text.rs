@@ -65,7 +65,9 @@ impl Explanation {
             })
             .collect();
         let answers = self.answers.iter();
-        rows.extend(answers.map(|(answer, part)| [format!("({answer})"), part.clone(), String::new()]));
+        rows.extend(
+            answers.map(|(answer, part)| [format!("({answer})"), part.clone(), String::new()]),
+        );
         let column = |column: usize| width(rows.iter().map(|row| row[column].as_str()));
         let (names, fractions, percents) = (column(0), column(1), column(2));
         for [name, fraction, percent] in &rows {
@@ -73,7 +75,10 @@ impl Explanation {
             writeln!(f, "{}", line.trim_end())?;
         }
         if self.best_effort {
-            writeln!(f, "  all members of a group are down: traffic goes to all of them")?;
+            writeln!(
+                f,
+                "  all members of a group are down: traffic goes to all of them"
+            )?;
         }
         writeln!(f, "\nring {}, {} slots", self.ring.hash, self.ring.length)
     }
