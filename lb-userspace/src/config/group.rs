@@ -242,7 +242,9 @@ mod tests {
             &[
                 (
                     "name = \"g\"\npolicy = \"front-dor\"",
-                    &["group[0].policy: \"front-dor\" is unknown; use \"front-door\""],
+                    &[
+                        "group[0].policy: \"front-dor\" is unknown; use \"dynamic-rtt\" or \"front-door\" or \"geographic\" or \"multivalue\" or \"performance\" or \"priority\" or \"static-proximity\" or \"subnet\" or \"weighted\"",
+                    ],
                 ),
                 (
                     "name = \"g\"\nlatency_window = 30",
@@ -252,7 +254,9 @@ mod tests {
                 ),
                 (
                     "name = \"g\"\nlatency_window = \"11s\"",
-                    &["group[0].latency_window: 11s is out of range; use 0s to 10s"],
+                    &[
+                        "group[0].latency_window: 11s is out of range in front-door; use 0s to 1s, or list `stages`, which take windows up to 10s",
+                    ],
                 ),
                 (
                     "name = \"g\"\nlatency_window = \"-1s\"",
@@ -308,19 +312,16 @@ mod tests {
                 ),
                 (
                     "member = [{ group = \"a\" }]",
-                    &[
-                        "group[0].member[0].backend: is missing; add `backend = \"a\"`",
-                        "group[0].member[0].group: unknown key; known here: backend, enabled, priority, weight",
-                    ],
+                    &["group[0].member[0].group: no group is named \"a\"; did you mean \"g\"?"],
                 ),
                 (
                     "member = [{ backend = \"a\", weight = 1001, priority = 0 }, { backend = \"b\", weight = -1, priority = 6, enabled = 1 }]",
                     &[
-                        "group[0].member[0].priority: 0 is out of range; use 1 to 5",
-                        "group[0].member[0].weight: 1001 is out of range; use 1 to 1000",
+                        "group[0].member[0].priority: 0 is out of range in front-door; use 1 to 5, or list `stages`, which take 1 to 1000",
+                        "group[0].member[0].weight: 1001 is out of range in front-door; use 1 to 1000, or list `stages`, which take 0 to 1000",
                         "group[0].member[1].enabled: 1 is an integer; use true or false",
-                        "group[0].member[1].priority: 6 is out of range; use 1 to 5",
-                        "group[0].member[1].weight: -1 is out of range; use 1 to 1000",
+                        "group[0].member[1].priority: 6 is out of range in front-door; use 1 to 5, or list `stages`, which take 1 to 1000",
+                        "group[0].member[1].weight: -1 is out of range in front-door; use 1 to 1000, or list `stages`, which take 0 to 1000",
                     ],
                 ),
                 (

@@ -196,15 +196,6 @@ pub(super) fn priority(policy: Policy) -> impl Fn(&Value) -> Result<Priority, Wr
     }
 }
 
-/// What members may have as weight in a preset.
-fn weights(policy: Policy) -> RangeInclusive<i64> {
-    match policy {
-        Policy::Stages => Weight::MIN..=Weight::MAX,
-        Policy::StaticProximity | Policy::DynamicRtt => 1..=100,
-        _ => 1..=Weight::MAX,
-    }
-}
-
 /// The weight of a member without one.
 pub(super) fn default_weight(policy: Policy) -> Weight {
     match policy {
@@ -216,7 +207,7 @@ pub(super) fn default_weight(policy: Policy) -> Weight {
 /// Reads a weight.
 pub(super) fn weight(policy: Policy) -> impl Fn(&Value) -> Result<Weight, Wrong> {
     move |value| {
-        let range = weights(policy);
+        let range = policy.weights();
         let wanted = format!("{} to {}", range.start(), range.end());
         match leaf::integer(value, &wanted)? {
             0 if !range.contains(&0) => Err(refusal::group::zero_weight(policy.as_str(), wanted)),

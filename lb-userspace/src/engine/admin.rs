@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, ops::RangeInclusive};
 
 use serde::{Deserialize, Serialize};
 
@@ -78,10 +78,13 @@ impl AdminState {
             Override::Weight(_) if matches!(subject, Subject::Backend(_)) => {
                 return Err(operator::weight_of_backend());
             }
-            Override::Weight(weight) if Weight::new(i64::from(weight)).is_none() => {
-                return Err(operator::bad_weight(weight, Weight::MIN, Weight::MAX));
-            }
             Override::Weight(weight) => {
+                let groups = memberships(model, &subject).map(|(group, _)| &model.groups[group]);
+                let allowed = groups.map(|group| group.policy.weights());
+                let beyond = |range: &RangeInclusive<i64>| !range.contains(&i64::from(weight));
+                if let Some(range) = allowed.into_iter().find(beyond) {
+                    return Err(operator::bad_weight(weight, range.start(), range.end()));
+                }
                 self.weight.insert(subject, weight);
             }
         }

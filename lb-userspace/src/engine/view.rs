@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{Engine, Subject, admin::memberships, known::Known};
 use crate::{
     model::{Admin, Group, Health, Member, Name, Route},
-    policy::{Asked, Explanation, MemberIndex, Outcome, health},
+    policy::{Asked, Explanation, MemberIndex, Outcome, healths},
     refusal::Refusal,
     table::{TargetKey, ring_hash, shares},
 };
@@ -183,15 +183,15 @@ impl Engine {
 
     fn group_view(&self, known: &Known<'_>, group: &Group) -> GroupView {
         let (effective, states) = known.group(&group.name);
-        let decision = known.decide(&group.name, &self.client(&group.name));
         let ring = self
             .image
             .as_ref()
             .and_then(|image| image.rings.get(&group.name));
         let client = self.client(&group.name);
+        let healths = healths(&known.scene(), &group.name, &client);
         let member = |index: MemberIndex| {
             let state = &states[index];
-            let (health, why) = health(&known.scene(), &group.name, index, &client);
+            let (health, why) = healths[index].clone();
             let member = &effective.members[index];
             let share = decision.members.get(&index);
             let weight = self.admin.weight(&group.name, member.name());

@@ -1,4 +1,4 @@
-use std::fmt;
+use std::{fmt, ops::RangeInclusive};
 
 use super::{Affinity, Clients, HealthRule, Location, Name, Probe, Region, Share, Stage};
 use crate::whereabouts::LatencyRegion;
@@ -68,6 +68,16 @@ impl Policy {
         Self::Subnet,
         Self::Weighted,
     ];
+
+    /// The weights that members may have: that of Front Door and Traffic Manager is 1 to 1000 (S16,
+    /// S60), that of NetScaler 1 to 100 (D94). A weight of 0 is for explicit stages.
+    pub fn weights(self) -> RangeInclusive<i64> {
+        match self {
+            Self::Stages => Weight::MIN..=Weight::MAX,
+            Self::StaticProximity | Self::DynamicRtt => 1..=100,
+            _ => 1..=Weight::MAX,
+        }
+    }
 
     /// Its spelling.
     pub fn as_str(self) -> &'static str {

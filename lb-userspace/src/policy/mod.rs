@@ -145,22 +145,21 @@ pub fn decide(scene: &Scene<'_>, group: &Name, client: &Client) -> Decision {
     walk.share(&candidates)
 }
 
-/// What a member's health is to its group, with what stands behind it for people: that of a group
-/// follows from its members.
-pub fn health(
-    scene: &Scene<'_>,
-    group: &Name,
-    member: MemberIndex,
-    client: &Client,
-) -> (Health, String) {
-    let all = candidate::all(scene, group, client);
-    let candidate = &all[member];
-    let health = match candidate.standing {
-        Standing::Stopped | Standing::Down => Health::Down,
-        Standing::Checking | Standing::Unchecked => Health::Checking,
-        Standing::Up => Health::Up,
+/// What the health of each member is to its group, with what stands behind it for people: that of a
+/// group follows from its members.
+pub fn healths(scene: &Scene<'_>, group: &Name, client: &Client) -> Vec<(Health, String)> {
+    let of = |candidate: Candidate<'_>| {
+        let health = match candidate.standing {
+            Standing::Stopped | Standing::Down => Health::Down,
+            Standing::Checking | Standing::Unchecked => Health::Checking,
+            Standing::Up => Health::Up,
+        };
+        (health, candidate.why.into_owned())
     };
-    (health, candidate.why.clone().into_owned())
+    candidate::all(scene, group, client)
+        .into_iter()
+        .map(of)
+        .collect()
 }
 
 /// A group's stages, on the way through them.
