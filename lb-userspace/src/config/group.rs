@@ -14,7 +14,7 @@ use super::{
     report::Wrong,
 };
 use crate::{
-    model::{AllDown, Group, Identity, Member, Name, Priority, Stage, Weight},
+    model::{AllDown, Group, Identity, Member, Name, Priority, ProbeDefaults, Stage, Weight},
     refusal,
 };
 
@@ -36,6 +36,8 @@ pub(super) fn read(group: &mut Table<'_>, around: &Surroundings<'_>) -> Option<G
     group.or("policy", (), leaf::one_of(&[("front-door", ())]));
     let window = leaf::duration(Duration::ZERO..=Duration::from_secs(10));
     let window = group.or("latency_window", Duration::ZERO, window);
+    let starts = leaf::duration(Duration::ZERO..=Duration::from_secs(3600));
+    let slow_start = group.or("slow_start", Duration::ZERO, starts);
     let members = members(group, around);
     group.require(
         "probe",
@@ -44,7 +46,8 @@ pub(super) fn read(group: &mut Table<'_>, around: &Surroundings<'_>) -> Option<G
     let ports = around.ports.as_ref().zip(name.as_ref());
     let ports = ports.map(|(ports, name)| ports.get(name).cloned().unwrap_or_default());
     let (probe, health) = group.table("probe", |probe| {
-        probe::read(probe, ports.as_ref(), &around.store)
+        let defaults = ProbeDefaults::FRONT_DOOR;
+        probe::read(probe, ports.as_ref(), &around.store, &defaults)
     })?;
     Some(Group {
         name: name?,
@@ -57,6 +60,7 @@ pub(super) fn read(group: &mut Table<'_>, around: &Surroundings<'_>) -> Option<G
         members,
         probe,
         health,
+        slow_start,
     })
 }
 
@@ -152,6 +156,16 @@ mod tests {
                     &[
                         "group[0].latency_window: \"-1s\" is no duration; use a number with a unit, like \"10s\" or \"250ms\"",
                     ],
+                ),
+                (
+                    "name = \"g\"\nslow_start = 30",
+                    &[
+                        "group[0].slow_start: 30 has no unit; use a number with a unit, like \"10s\" or \"250ms\"",
+                    ],
+                ),
+                (
+                    "name = \"g\"\nslow_start = \"2h\"",
+                    &["group[0].slow_start: 2h is out of range; use 0s to 1h"],
                 ),
                 (
                     "name = \"g\"\nlatency_windows = \"1s\"",

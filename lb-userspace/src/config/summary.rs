@@ -143,12 +143,7 @@ fn ring_slots(group: &Group) -> u64 {
 fn group_summary(group: &Group) -> GroupSummary {
     let probe = match &group.probe {
         None => "none: members always count as healthy".to_owned(),
-        Some(probe) => format!(
-            "{}, {} of {}",
-            probe_summary(probe),
-            group.health.required(),
-            group.health.window()
-        ),
+        Some(probe) => format!("{}, {}", probe_summary(probe), group.health),
     };
     GroupSummary {
         name: group.name.clone(),

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Engine, key};
 use crate::{
-    model::{Admin, Backend, Group, Health, Mac, Member, MemberState, Name, Service},
+    model::{Admin, Backend, Group, Health, Initial, Mac, Member, MemberState, Name, Service},
     neighbour::Way,
     policy::{Decision, decide},
-    probe::Window,
+    probe::History,
     table::{Image, Ring, ServiceSpec, Shares, TargetKey, TargetSpec, ring, shares},
 };
 
@@ -102,11 +102,7 @@ impl Engine {
         let waited = self.now.saturating_sub(course.since);
         let in_use =
             |state: &MemberState| state.admin == Admin::Enable && state.unreachable.is_none();
-        if course.decided
-            && states
-                .iter()
-                .any(|it| in_use(it) && it.health == Health::Up)
-        {
+        if course.decided && states.iter().any(|it| in_use(it) && it.is_available()) {
             return false;
         }
         let mut members = group
@@ -118,17 +114,22 @@ impl Engine {
             // Without its way a member is no member, and that is known in a moment.
             return members.any(|(member, _)| self.way(&member.backend).is_none());
         }
-        members.any(|(member, _)| self.awaits_verdict(group, member))
+        members.any(|(member, state)| {
+            // What an earlier daemon left in the tables is better than a guess here too.
+            let guesses = state.serves_unchecked && (course.decided || !course.stands);
+            self.awaits_verdict(group, member, guesses)
+        })
     }
 
-    fn awaits_verdict(&self, group: &Group, member: &Member) -> bool {
-        let window = self.window(group, member);
+    /// Whether there is more to wait for of a member; one that `guesses` gets traffic without a verdict.
+    fn awaits_verdict(&self, group: &Group, member: &Member, guesses: bool) -> bool {
+        let history = self.history(group, member);
         match self.way(&member.backend) {
             Some(Way::Refused(_)) => false,
-            Some(Way::Open { .. }) => window.is_some_and(|window| !window.decided()),
+            Some(Way::Open { .. }) => !guesses && history.is_some_and(|history| !history.decided()),
             // A next hop that does not answer needs no probe to be told from one that is asked.
             Some(Way::Unresolved(_)) => {
-                window.is_some_and(|window| window.health() != Health::Down)
+                history.is_some_and(|history| history.health() != Health::Down)
             }
             None => true,
         }
@@ -136,10 +137,11 @@ impl Engine {
 
     /// What is known of a member of a group.
     pub(super) fn state(&self, group: &Group, member: &Member) -> MemberState {
+        let probe = group.probe.as_ref();
         let key = key(&self.model, group, member);
-        let window = self.window(group, member);
-        let health = window.map_or(Health::Up, Window::health);
-        let mut why = window.map_or_else(|| "not probed".into(), Window::why);
+        let history = self.history(group, member);
+        let health = history.map_or(Health::Up, History::health);
+        let mut why = history.map_or_else(|| "not probed".into(), History::why);
         if let Some(failure) = key.as_ref().and_then(|key| self.failures.get(key))
             && health != Health::Up
         {
@@ -153,13 +155,15 @@ impl Engine {
                 None => Some("the way to it is not known yet".into()),
             },
             health,
+            serves_unchecked: probe.is_some_and(|probe| probe.initial == Initial::Checking),
+            ramp: self.ramp(group, &member.backend),
             latency: key.and_then(|key| self.latencies.get(&key)?.get(&group.name)?.published()),
             why,
         }
     }
 
-    fn window(&self, group: &Group, member: &Member) -> Option<&Window> {
-        let of_stream = self.windows.get(&key(&self.model, group, member)?)?;
+    fn history(&self, group: &Group, member: &Member) -> Option<&History> {
+        let of_stream = self.histories.get(&key(&self.model, group, member)?)?;
         of_stream.get(&group.name)
     }
 

@@ -3,6 +3,7 @@
 mod admin;
 mod compile;
 mod observe;
+mod ramp;
 mod saved;
 mod view;
 
@@ -12,6 +13,7 @@ use std::{
     time::Duration,
 };
 
+use self::ramp::Ramps;
 pub use self::{
     admin::{AdminChange, AdminState, Override, Subject},
     saved::{Found, Saved},
@@ -23,7 +25,7 @@ use crate::{
         Admin, Backend, Destination, Group, Health, Identity, Member, Model, Name, Service, Share,
     },
     neighbour::Way,
-    probe::{Latency, Sample, Schedule, StreamKey, Window, stream_key, streams},
+    probe::{History, Latency, Sample, Schedule, StreamKey, stream_key, streams},
     refusal::Refusal,
     table::Image,
 };
@@ -115,7 +117,7 @@ pub struct Engine {
     clients: Arc<Partition>,
     admin: AdminState,
     /// By stream and group: the same samples, by each group's own rules (S39).
-    windows: BTreeMap<StreamKey, BTreeMap<Name, Window>>,
+    histories: BTreeMap<StreamKey, BTreeMap<Name, History>>,
     latencies: BTreeMap<StreamKey, BTreeMap<Name, Latency>>,
     /// Why the last bad probe of a stream was bad.
     failures: BTreeMap<StreamKey, String>,
@@ -123,6 +125,7 @@ pub struct Engine {
     /// The last open way to each backend that had one.
     open_ways: BTreeMap<Destination, Way>,
     courses: BTreeMap<Name, Course>,
+    ramps: Ramps,
     now: Duration,
     image: Option<Image>,
 }
@@ -157,12 +160,13 @@ impl Engine {
             clients: Arc::new(partition(&model)),
             model,
             admin: saved.admin,
-            windows: BTreeMap::new(),
+            histories: BTreeMap::new(),
             latencies: BTreeMap::new(),
             failures: BTreeMap::new(),
             ways: BTreeMap::new(),
             open_ways: BTreeMap::new(),
             courses: BTreeMap::new(),
+            ramps: Ramps::default(),
             now,
             image: None,
         };
@@ -230,10 +234,10 @@ impl Engine {
                 |member: &&Member| self.admin.admin(&group.name, member) != Admin::Disable;
             let probed = group.members.iter().filter(is_probed);
             for key in probed.filter_map(|member| key(&self.model, group, member)) {
-                let window = self.windows.get(&key).and_then(|it| it.get(&group.name));
+                let history = self.histories.get(&key).and_then(|it| it.get(&group.name));
                 let latency = self.latencies.get(&key).and_then(|it| it.get(&group.name));
-                if let (Some(window), Some(latency)) = (window, latency) {
-                    found.keep(&group.name, &key, window, latency);
+                if let (Some(history), Some(latency)) = (history, latency) {
+                    found.keep(&group.name, &key, history, latency);
                 }
             }
         }
@@ -243,10 +247,10 @@ impl Engine {
         }
     }
 
-    /// Takes up the model and the overrides: windows and latencies of the streams go on from `kept`,
+    /// Takes up the model and the overrides: histories and latencies of the streams go on from `kept`,
     /// others begin.
     fn begin(&mut self, kept: &Found) -> Vec<Effect> {
-        self.windows.clear();
+        self.histories.clear();
         self.latencies.clear();
         for group in self.model.groups.values() {
             let Some(probe) = &group.probe else { continue };
@@ -255,9 +259,9 @@ impl Engine {
                 let latency = kept.latency(&group.name, &key, probe.smoothing);
                 let of_stream = self.latencies.entry(key.clone()).or_default();
                 of_stream.insert(group.name.clone(), latency);
-                let window = kept.window(&group.name, &key, group.health);
-                let of_stream = self.windows.entry(key).or_default();
-                of_stream.insert(group.name.clone(), window);
+                let history = kept.history(&group.name, &key, group.health);
+                let of_stream = self.histories.entry(key).or_default();
+                of_stream.insert(group.name.clone(), history);
             }
         }
         self.failures
@@ -288,6 +292,7 @@ impl Engine {
 
     /// Makes the image anew and asks for what differs from the last one.
     fn settle(&mut self, effects: &mut Vec<Effect>) {
+        self.begin_ramps();
         let (image, decisions) = self.compile();
         for (group, (decision, shares)) in decisions {
             let next = Course {

@@ -58,6 +58,17 @@ pub struct Backend {
     pub address: IpAddr,
     /// How packets reach it.
     pub forward: Forward,
+    /// Where it is probed, if elsewhere.
+    pub probe: ProbedAt,
+}
+
+/// Where a backend is probed instead of its address and its groups' port (D97, D106).
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct ProbedAt {
+    /// Another address.
+    pub address: Option<IpAddr>,
+    /// Another port.
+    pub port: Option<u16>,
 }
 
 impl Backend {

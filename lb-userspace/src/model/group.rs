@@ -15,6 +15,8 @@ pub struct Group {
     pub probe: Option<Probe>,
     /// How probe results become health.
     pub health: HealthRule,
+    /// How long a member takes to its whole share when it comes back, or is new; 0 is at once (D7).
+    pub slow_start: Duration,
 }
 
 /// A backend in a group.

@@ -7,8 +7,11 @@ mod clients;
 mod edge;
 mod group;
 mod health;
+mod health_rule;
 mod name;
 mod probe;
+mod probe_defaults;
+mod ramp;
 mod service;
 mod share;
 mod trust;
@@ -16,17 +19,17 @@ mod trust;
 use std::collections::BTreeMap;
 
 pub use self::{
-    backend::{Backend, Destination, Forward, Identity, Mac, family},
+    backend::{Backend, Destination, Forward, Identity, Mac, ProbedAt, family},
     changes::{changes, needs_restart},
     clients::{Clients, Prefix},
     edge::{Edge, XdpMode},
     group::{AllDown, Group, Member, Priority, Stage, Weight},
     health::{Admin, Health, MemberState},
+    health_rule::{BurstRule, ConsecutiveRule, HealthRule, InvalidRule, LeakyRule, WindowRule},
     name::{InvalidName, Name},
-    probe::{
-        HealthRule, HttpProbe, HttpsProbe, InvalidRule, Method, Probe, ProbeKind, Smoothing,
-        StatusRange,
-    },
+    probe::{HttpProbe, HttpsProbe, Initial, Method, Probe, ProbeKind, Smoothing, StatusRange},
+    probe_defaults::{ProbeDefaults, ProbeLimits, TRAFFIC_MANAGER_FALL, traffic_manager_timeouts},
+    ramp::Ramp,
     service::{Route, Rule, Service},
     share::Share,
     trust::{Authorities, Trust},

@@ -4,7 +4,7 @@ use crate::model::{AllDown, Health, MemberState};
 /// Keeps healthy members (S5). With none, the all-down rule decides (S40); one healthy member is
 /// enough to end that (S41).
 pub(super) fn run(all_down: AllDown, candidates: Vec<Candidate<'_>>) -> Step<'_> {
-    if candidates.iter().any(|it| it.state.health == Health::Up) {
+    if candidates.iter().any(|it| it.state.is_available()) {
         return Step::Narrowed(Split::new(candidates, |it| unhealthy(it.state)));
     }
     match all_down {
@@ -17,8 +17,11 @@ pub(super) fn run(all_down: AllDown, candidates: Vec<Candidate<'_>>) -> Step<'_>
 }
 
 fn unhealthy(state: &MemberState) -> Option<String> {
+    if state.is_available() {
+        return None;
+    }
     let verdict = match state.health {
-        Health::Up => return None,
+        Health::Up => "healthy",
         Health::Checking => "no verdict yet",
         Health::Down => "not healthy",
     };

@@ -3,7 +3,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::*;
-use crate::model::{Admin, AllDown, Health, HealthRule, Priority, Weight};
+use crate::model::{Admin, AllDown, Health, HealthRule, Priority, Ramp, Weight};
 
 /// A group with the stages of the front-door preset and a window of 30 ms.
 fn front_door(members: Vec<Member>) -> Group {
@@ -19,6 +19,7 @@ fn front_door(members: Vec<Member>) -> Group {
         members,
         probe: None,
         health: HealthRule::DEFAULT,
+        slow_start: Duration::ZERO,
     }
 }
 
@@ -36,6 +37,8 @@ fn up(latency_ms: u64) -> MemberState {
         admin: Admin::Enable,
         unreachable: None,
         health: Health::Up,
+        serves_unchecked: false,
+        ramp: Ramp::FULL,
         latency: Some(Duration::from_millis(latency_ms)),
         why: "4 of the last 4 probes were good, 2 needed".to_owned(),
     }
@@ -44,6 +47,8 @@ fn up(latency_ms: u64) -> MemberState {
 fn down() -> MemberState {
     MemberState {
         health: Health::Down,
+        serves_unchecked: false,
+        ramp: Ramp::FULL,
         latency: None,
         why: "1 of the last 4 probes was good, 2 needed".to_owned(),
         ..up(0)
@@ -264,6 +269,8 @@ fn anyone() -> impl Strategy<Value = (Member, MemberState)> {
             admin,
             unreachable: cut_off.then(|| "no route".to_owned()),
             health,
+            serves_unchecked: false,
+            ramp: Ramp::FULL,
             latency: latency.map(Duration::from_millis),
             why: String::new(),
         };

@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use crate::model::{
-    AllDown, Backend, Edge, Forward, Group, HealthRule, HttpProbe, Member, Method, Model, Name,
-    Priority, Probe, ProbeKind, Smoothing, Stage, StatusRange, Weight, XdpMode,
+    AllDown, Backend, Edge, Forward, Group, HealthRule, HttpProbe, Initial, Member, Method, Model,
+    Name, Priority, Probe, ProbeKind, ProbedAt, Smoothing, Stage, StatusRange, Weight, XdpMode,
 };
 
 pub(super) fn name(text: &str) -> Name {
@@ -30,6 +30,7 @@ pub(super) fn probe(interval: Duration, timeout: Duration) -> Probe {
         interval,
         timeout,
         smoothing: Smoothing::default(),
+        initial: Initial::Down,
     }
 }
 
@@ -51,7 +52,8 @@ pub(super) fn group(
             })
             .collect(),
         probe,
-        health: HealthRule::new(health.0, health.1).unwrap(),
+        health: HealthRule::window(health.0, health.1).unwrap(),
+        slow_start: Duration::ZERO,
     }
 }
 
@@ -62,6 +64,7 @@ pub(super) fn model(groups: impl IntoIterator<Item = Group>) -> Model {
             name: name(text),
             address: [10, 0, 0, host].into(),
             forward: Forward::L2Dsr,
+            probe: ProbedAt::default(),
         };
         (backend.name.clone(), backend)
     });

@@ -3,6 +3,7 @@
 mod connect;
 #[cfg(test)]
 mod fixtures;
+mod health;
 mod http;
 mod https;
 mod latency;
@@ -14,16 +15,15 @@ mod server;
 mod stream;
 mod tcp;
 mod tls;
-mod window;
 
 use std::{fmt, net::SocketAddr, time::Duration};
 
 use self::tls::Clients;
 pub use self::{
+    health::History,
     latency::Latency,
     scheduler::Scheduler,
     stream::{Schedule, StreamKey, stream_key, streams},
-    window::Window,
 };
 use crate::model::ProbeKind;
 

@@ -6,7 +6,7 @@ use super::*;
 use crate::{
     class::partition,
     config,
-    model::{Admin, Health, MemberState, Model, Route},
+    model::{Admin, Health, MemberState, Model, Ramp, Route},
     policy::{Asked, Outcome, decide},
     table::{ring, ring_key, shares},
 };
@@ -49,6 +49,8 @@ impl Rig {
             admin: Admin::Enable,
             unreachable: None,
             health: Health::Up,
+            serves_unchecked: false,
+            ramp: Ramp::FULL,
             latency: None,
             why: String::new(),
         };

@@ -2,7 +2,8 @@ use std::{collections::BTreeMap, time::Duration};
 
 use lb_userspace::{
     model::{
-        Admin, AllDown, Group, Health, HealthRule, Member, MemberState, Priority, Stage, Weight,
+        Admin, AllDown, Group, Health, HealthRule, Member, MemberState, Priority, Ramp, Stage,
+        Weight,
     },
     policy::decide,
 };
@@ -149,6 +150,7 @@ fn group(config: &str) -> Group {
         members: members.map(member).collect(),
         probe: None,
         health: HealthRule::DEFAULT,
+        slow_start: Duration::ZERO,
     }
 }
 
@@ -187,6 +189,8 @@ fn state(member: &Member, observed: Observed) -> MemberState {
         } else {
             Health::Up
         },
+        serves_unchecked: false,
+        ramp: Ramp::FULL,
         latency: latency.map(|(_, millis)| Duration::from_millis(*millis)),
         why: String::new(),
     }

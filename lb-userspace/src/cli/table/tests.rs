@@ -4,7 +4,7 @@ use super::*;
 use crate::{
     class::partition,
     dataplane::{Capacity, diff},
-    model::{Admin, Health, Mac, MemberState},
+    model::{Admin, Health, Mac, MemberState, Ramp},
     policy::decide,
     table::{Image, ServiceSpec, TargetKey, TargetSpec, group_id, ring, ring_hash, shares},
 };
@@ -64,6 +64,8 @@ fn tables(model: &Model, down: Option<&str>) -> Tables {
             },
             unreachable: None,
             health: Health::Up,
+            serves_unchecked: false,
+            ramp: Ramp::FULL,
             latency: None,
             why: String::new(),
         };

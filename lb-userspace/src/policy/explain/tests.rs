@@ -3,8 +3,8 @@ use std::{net::Ipv4Addr, time::Duration};
 use super::*;
 use crate::{
     model::{
-        Admin, AllDown, Backend, Forward, Health, HealthRule, Member, MemberState, Priority, Stage,
-        Weight,
+        Admin, AllDown, Backend, Forward, Health, HealthRule, Member, MemberState, Priority,
+        ProbedAt, Ramp, Stage, Weight,
     },
     policy::decide,
     table,
@@ -31,6 +31,7 @@ fn w1() -> (Group, Vec<MemberState>) {
         ],
         probe: None,
         health: HealthRule::DEFAULT,
+        slow_start: Duration::ZERO,
     };
     let up = |millis| {
         state(
@@ -61,6 +62,8 @@ fn state(health: Health, millis: u64, why: &str) -> MemberState {
         admin: Admin::Enable,
         unreachable: None,
         health,
+        serves_unchecked: false,
+        ramp: Ramp::FULL,
         latency: Some(Duration::from_millis(millis)),
         why: why.to_owned(),
     }
@@ -74,6 +77,7 @@ fn explained(group: &Group, states: &[MemberState]) -> Explanation {
             name: group.members[*member].backend.clone(),
             address: Ipv4Addr::from_bits(0x0a00_0000 + *member as u32).into(),
             forward: Forward::L2Dsr,
+            probe: ProbedAt::default(),
         }
         .identity()
     };
