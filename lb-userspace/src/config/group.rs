@@ -14,7 +14,9 @@ use super::{
     report::Wrong,
 };
 use crate::{
-    model::{AllDown, Group, Identity, Member, Name, Priority, ProbeDefaults, Stage, Weight},
+    model::{
+        AllDown, Group, Identity, Member, Name, Priority, Probe, ProbeDefaults, Stage, Weight,
+    },
     refusal,
 };
 
@@ -41,7 +43,7 @@ pub(super) fn read(group: &mut Table<'_>, around: &Surroundings<'_>) -> Option<G
     let members = members(group, around);
     group.require(
         "probe",
-        "add `probe = { kind = \"http\" }`, or `{ kind = \"none\" }` if all members always count as healthy",
+        "add `probe = { kind = \"http\" }`, or `{ kind = \"none\" }` if only one member is enabled",
     );
     let ports = around.ports.as_ref().zip(name.as_ref());
     let ports = ports.map(|(ports, name)| ports.get(name).cloned().unwrap_or_default());
@@ -49,6 +51,7 @@ pub(super) fn read(group: &mut Table<'_>, around: &Surroundings<'_>) -> Option<G
         let defaults = ProbeDefaults::FRONT_DOOR;
         probe::read(probe, ports.as_ref(), &around.store, &defaults)
     })?;
+    check_probed(group, &members, probe.as_ref());
     Some(Group {
         name: name?,
         stages: vec![
@@ -69,6 +72,14 @@ fn members(group: &mut Table<'_>, around: &Surroundings<'_>) -> Vec<Member> {
     let members = group.tables("member", |table| member(table, &around.backends));
     check_distinct(group, &members, &around.identities);
     members.into_iter().map(|found| found.value).collect()
+}
+
+/// Front Door may do without probes only where there is nothing to choose (S42).
+fn check_probed(group: &Table<'_>, members: &[Member], probe: Option<&Probe>) {
+    let enabled = members.iter().filter(|member| member.enabled).count();
+    if probe.is_none() && enabled > 1 {
+        group.wrong("probe", refusal::group::unprobed_members(enabled));
+    }
 }
 
 /// A server is in a group once, whatever its backends are called.
@@ -179,7 +190,7 @@ mod tests {
                 (
                     "",
                     &[
-                        "group[0].probe: is missing; add `probe = { kind = \"http\" }`, or `{ kind = \"none\" }` if all members always count as healthy",
+                        "group[0].probe: is missing; add `probe = { kind = \"http\" }`, or `{ kind = \"none\" }` if only one member is enabled",
                     ],
                 ),
                 (

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Engine, key};
 use crate::{
-    model::{Admin, Backend, Group, Health, Initial, Mac, Member, MemberState, Name, Service},
+    model::{
+        Admin, Backend, Group, Health, Initial, Mac, Member, MemberState, Name, Ramp, Service,
+    },
     neighbour::Way,
     policy::{Decision, decide},
     probe::History,
@@ -94,7 +96,7 @@ impl Engine {
     }
 
     /// Whether a group must wait for its first verdicts: the all-down rule speaks of decided groups
-    /// only. A group that has been decided goes on as long as one member is up; one that serves from
+    /// only. A group that has been decided goes on as long as one member may serve; one that serves from
     /// an earlier daemon's tables waits beyond the grace, since what it has is better than a guess.
     pub(super) fn undecided(&self, group: &Group, states: &[MemberState]) -> bool {
         let takes_part = |state: &MemberState| state.admin != Admin::Disable;
@@ -147,6 +149,10 @@ impl Engine {
         {
             why = format!("{why}; last failure: {failure}");
         }
+        let ramp = self.ramp(group, &member.backend);
+        if ramp != Ramp::FULL {
+            why = format!("{why}; starts slowly: {ramp} of its weight counts");
+        }
         MemberState {
             admin: self.admin.admin(&group.name, member),
             unreachable: match self.way(&member.backend) {
@@ -156,7 +162,7 @@ impl Engine {
             },
             health,
             serves_unchecked: probe.is_some_and(|probe| probe.initial == Initial::Checking),
-            ramp: self.ramp(group, &member.backend),
+            ramp,
             latency: key.and_then(|key| self.latencies.get(&key)?.get(&group.name)?.published()),
             why,
         }

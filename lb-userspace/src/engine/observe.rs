@@ -41,9 +41,10 @@ impl Engine {
                 }
             }
             for (group, history) in self.histories.get_mut(&key).into_iter().flatten() {
-                let before = history.health();
+                let before = (history.health(), history.decided());
                 history.record(sample.is_ok());
-                if history.health() != before {
+                moved |= history.decided() != before.1;
+                if history.health() != before.0 {
                     let keys = turned.entry(group.clone()).or_default();
                     keys.insert(key.clone());
                 }

@@ -1,4 +1,4 @@
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
 /// How much of its weight counts for a member, in sixteenths: 1 to 16, which is all.
 ///
@@ -23,6 +23,12 @@ impl Ramp {
     /// The number of sixteenths.
     pub fn sixteenths(self) -> u8 {
         self.0
+    }
+}
+
+impl fmt::Display for Ramp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/16", self.0)
     }
 }
 

@@ -125,7 +125,7 @@ impl fmt::Display for Phase {
 
 /// A column of a vector in `tests/vectors/routing.json`.
 #[cfg(test)]
-fn vector(id: &str, column: &str) -> String {
+pub(crate) fn vector(id: &str, column: &str) -> String {
     let text = include_str!("../../../tests/vectors/routing.json");
     let vectors: Vec<serde_json::Value> = serde_json::from_str(text).unwrap();
     let vector = vectors.iter().find(|vector| vector["id"] == id);

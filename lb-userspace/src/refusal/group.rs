@@ -15,6 +15,11 @@ refusals! {
         "weight 0 does not exist in front-door";
         "use {wanted}, or `enabled = false`, or `waggle backend drain`";
 
+    /// Front-door turns probes off only where one member is all that can get traffic (S42).
+    "unprobed-members" unprobed_members(enabled):
+        "nothing is probed, and {enabled} members are enabled";
+        "use `kind = \"http\"` or `kind = \"tcp\"`, or enable one member only";
+
     /// The kernel's tables know a group by a number made of its name, and two names give the same one.
     "taken-group-number" taken_group_number(group, first):
         "\"{group}\" has the same number in the kernel's tables as \"{first}\"";

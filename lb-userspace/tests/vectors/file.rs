@@ -7,7 +7,8 @@ use lb_userspace::model::Share;
 pub(crate) struct Vector {
     id: String,
     pub(crate) config: String,
-    expected: String,
+    pub(crate) obs: String,
+    pub(crate) expected: String,
 }
 
 /// The vector with this id, which must be in the file.

@@ -3,3 +3,5 @@
 
 mod file;
 mod front_door;
+mod health;
+mod timeline;

@@ -108,7 +108,10 @@ fn bad_kinds() {
         ),
         (
             "{ kind = \"none\", path = \"/\" }",
-            &["group[0].probe.path: unknown key; known here: kind"],
+            &[
+                "group[0].probe.path: unknown key; known here: kind",
+                "group[0].probe: nothing is probed, and 2 members are enabled; use `kind = \"http\"` or `kind = \"tcp\"`, or enable one member only",
+            ],
         ),
     ] {
         let text = with("probe = { kind = \"http\" }", &format!("probe = {probe}"));

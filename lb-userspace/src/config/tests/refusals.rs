@@ -83,6 +83,7 @@ const CASES: &[(&str, &str, &str)] = &[
         "\"http\"",
         "\"https\", host = \"a\", verify = false, ca_file = \"/ca.pem\"",
     ),
+    ("unprobed-members", "\"http\"", "\"none\""),
     ("group-of-other-family", "203.0.113.10", "2001:db8::10"),
     ("backend-of-other-family", "10.0.0.2", "2001:db8::2"),
     ("unused-backend", "{ backend = \"a\" }, ", ""),
