@@ -13,7 +13,7 @@ use crate::{
         assume::{self, Assumed},
     },
     control::{Reply, Request},
-    model::{Admin, Group, Health, MemberState, Name, Route},
+    model::{Admin, Group, Health, Initial, MemberState, Name, Ramp, Route},
     policy::{Asked, Client, Explanation, Outcome, Scene, decide},
     proof::Judgement,
     refusal::Refused,
@@ -108,13 +108,15 @@ impl Arguments {
 }
 
 fn states_of(group: &Group, assumed: &Assumed) -> Vec<MemberState> {
+    let probe = group.probe.as_ref();
     let state = |backend: &Name| {
         let health = assumed.health.get(backend).copied().unwrap_or(Health::Up);
         MemberState {
             admin: Admin::Enable,
             unreachable: None,
             health,
-            serves_unchecked: false,
+            serves_unchecked: probe.is_some_and(|probe| probe.initial == Initial::Checking),
+            ramp: Ramp::FULL,
             latency: assumed.latency.get(backend).copied(),
             why: match health {
                 Health::Checking => "assumed to be checking",

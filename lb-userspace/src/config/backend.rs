@@ -1,5 +1,5 @@
 use super::{leaf, raw::Table, whereabouts};
-use crate::model::{Backend, Forward};
+use crate::model::{Backend, Forward, ProbedAt};
 
 /// Reads a `[[backend]]`.
 pub(super) fn read(backend: &mut Table<'_>) -> Option<Backend> {
@@ -9,18 +9,33 @@ pub(super) fn read(backend: &mut Table<'_>) -> Option<Backend> {
     let forward = backend.or("forward", Forward::L2Dsr, leaf::one_of(&modes));
     let location = backend.optional("location", whereabouts::location);
     let region = backend.optional("region", whereabouts::latency_region);
+    let probe = backend.table("probe", probed_at).unwrap_or_default();
     Some(Backend {
         name: name?,
         address: address?,
         forward,
         location,
         region,
+        probe,
+    })
+}
+
+fn probed_at(probe: &mut Table<'_>) -> Option<ProbedAt> {
+    Some(ProbedAt {
+        address: probe.optional("address", leaf::address),
+        port: probe.optional("port", leaf::port),
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::config::tests::{expect, mistakes, with};
+    use crate::{
+        config::{
+            parse,
+            tests::{expect, mistakes, with},
+        },
+        model::ProbedAt,
+    };
 
     const SYNTAX: &str = "use an IP address like \"192.0.2.1\" or \"2001:db8::1\"";
     const GLOBAL: &str = "use a global or unique local address of that host";
@@ -114,6 +129,38 @@ mod tests {
     }
 
     #[test]
+    fn a_backend_may_be_probed_elsewhere() {
+        let at = |keys: &str| {
+            with(
+                "\"10.0.0.1\"",
+                &format!("\"10.0.0.1\"\nprobe = {{ {keys} }}"),
+            )
+        };
+        let probed = |keys: &str| parse(&at(keys)).unwrap().model.backends["a"].probe;
+        let elsewhere = probed("address = \"10.9.9.9\", port = 8080");
+        assert_eq!(elsewhere.address, Some([10, 9, 9, 9].into()));
+        assert_eq!(elsewhere.port, Some(8080));
+        assert_eq!(probed(""), ProbedAt::default());
+        for (keys, expected) in [
+            ("port = 0", "port: 0 is out of range; use 1 to 65535"),
+            (
+                "address = \"localhost\"",
+                "address: \"localhost\" is no IP address; \
+                 use an IP address like \"192.0.2.1\" or \"2001:db8::1\"",
+            ),
+            (
+                "path = \"/\"",
+                "path: unknown key; known here: address, port",
+            ),
+        ] {
+            assert_eq!(
+                mistakes(&at(keys)),
+                [format!("backend[0].probe.{expected}")]
+            );
+        }
+    }
+
+    #[test]
     fn bad_forwarding_modes() {
         expect(
             "address = \"10.0.0.1\"",
@@ -124,7 +171,9 @@ mod tests {
                 ),
                 (
                     "address = \"10.0.0.1\"\nlocation = \"EU\"",
-                    &["backend[0].location: unknown key; known here: name, address, forward"],
+                    &[
+                        "backend[0].location: unknown key; known here: name, address, forward, probe",
+                    ],
                 ),
             ],
         );

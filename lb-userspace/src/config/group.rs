@@ -1,4 +1,7 @@
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use super::{
     authorities::Store,
@@ -10,7 +13,8 @@ use super::{
 };
 use crate::{
     model::{
-        AllDown, Group, Identity, Member, Name, NoAnswer, Policy, Prefix, Priority, Region, Stage,
+        AllDown, Group, HealthRule, Identity, Member, Name, NoAnswer, Policy, Prefix, Priority, Probe,
+        Region, Stage,
     },
     refusal,
 };
@@ -37,22 +41,28 @@ pub(super) fn read(group: &mut Table<'_>, around: &Surroundings<'_>) -> Option<G
     let Choice { policy, stages } = preset::read(group);
     let affinity = preset::affinity(group, policy);
     let (no_answer, backup) = no_answer(group, around, &stages);
+    let starts = leaf::duration(Duration::ZERO..=Duration::from_secs(3600));
+    let slow_start = group.or("slow_start", Duration::ZERO, starts);
     let members = members(group, around, policy, &stages);
     if members.iter().any(|member| member.backend().is_some()) {
         group.require(
             "probe",
-            "add `probe = { kind = \"http\" }`, or `{ kind = \"none\" }` if all members always count as healthy",
+            "add `probe = { kind = \"http\" }`, or `{ kind = \"none\" }` if only one member is enabled",
         );
     }
     let ports = around.ports.as_ref().zip(name.as_ref());
     let ports = ports.map(|(ports, name)| ports.get(name).cloned().unwrap_or_default());
     let (probe, health) = if group.has("probe") {
         group.table("probe", |probe| {
-            probe::read(probe, ports.as_ref(), &around.store)
+            let defaults = preset::probe_defaults(policy);
+            probe::read(probe, ports.as_ref(), &around.store, &defaults)
         })?
     } else {
-        (None, crate::model::HealthRule::DEFAULT)
+        (None, HealthRule::DEFAULT)
     };
+    if policy == Policy::FrontDoor {
+        check_probed(group, &members, probe.as_ref());
+    }
     Some(Group {
         name: name?,
         enabled,
@@ -64,6 +74,7 @@ pub(super) fn read(group: &mut Table<'_>, around: &Surroundings<'_>) -> Option<G
         members,
         probe,
         health,
+        slow_start,
     })
 }
 
@@ -122,6 +133,15 @@ fn members(
         }
     }
     members.into_iter().map(|found| found.value).collect()
+}
+
+/// Front Door may do without probes only where there is nothing to choose (S42).
+fn check_probed(group: &Table<'_>, members: &[Member], probe: Option<&Probe>) {
+    let backends = members.iter().filter(|it| it.enabled && it.backend().is_some());
+    let enabled = backends.count();
+    if probe.is_none() && enabled > 1 {
+        group.wrong("probe", refusal::group::unprobed_members(enabled));
+    }
 }
 
 /// A server is in a group once, whatever its backends are called, and so is a group.
@@ -265,6 +285,16 @@ mod tests {
                     ],
                 ),
                 (
+                    "name = \"g\"\nslow_start = 30",
+                    &[
+                        "group[0].slow_start: 30 has no unit; use a number with a unit, like \"10s\" or \"250ms\"",
+                    ],
+                ),
+                (
+                    "name = \"g\"\nslow_start = \"2h\"",
+                    &["group[0].slow_start: 2h is out of range; use 0s to 1h"],
+                ),
+                (
                     "name = \"g\"\nlatency_windows = \"1s\"",
                     &["group[0].latency_windows: unknown key; did you mean `latency_window`?"],
                 ),
@@ -276,7 +306,7 @@ mod tests {
                 (
                     "",
                     &[
-                        "group[0].probe: is missing; add `probe = { kind = \"http\" }`, or `{ kind = \"none\" }` if all members always count as healthy",
+                        "group[0].probe: is missing; add `probe = { kind = \"http\" }`, or `{ kind = \"none\" }` if only one member is enabled",
                     ],
                 ),
                 (

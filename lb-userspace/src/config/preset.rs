@@ -8,7 +8,7 @@ use super::{leaf, raw::Table, report::Wrong, stages};
 use crate::{
     model::{
         Affinity, AffinityScope, AllDown, LatencySource, NoProximity, NoRegion, NoSubnet, Percent,
-        Policy, Priority, Spread, Stage, StoppedRegion, UnhealthyRegion, UnhealthySubnet, Weight,
+        Policy, Priority, ProbeDefaults, Spread, Stage, StoppedRegion, UnhealthyRegion, UnhealthySubnet, Weight,
     },
     refusal,
 };
@@ -217,6 +217,15 @@ pub(super) fn weight(policy: Policy) -> impl Fn(&Value) -> Result<Weight, Wrong>
                 weight.ok_or_else(|| beyond(wrong(), policy, "0 to 1000"))
             }
         }
+    }
+}
+
+/// What holds of a group's probe where the file says nothing, and what is allowed.
+pub(super) fn probe_defaults(policy: Policy) -> ProbeDefaults {
+    match policy {
+        Policy::FrontDoor | Policy::Stages => ProbeDefaults::FRONT_DOOR,
+        Policy::StaticProximity | Policy::DynamicRtt => ProbeDefaults::NETSCALER,
+        _ => ProbeDefaults::TRAFFIC_MANAGER,
     }
 }
 

@@ -1,3 +1,4 @@
+mod health;
 mod tls;
 
 use std::{
@@ -14,13 +15,18 @@ use super::{
     report::Wrong,
 };
 use crate::{
-    model::{HealthRule, HttpProbe, HttpsProbe, Method, Probe, ProbeKind, Smoothing, StatusRange},
+    model::{
+        HealthRule, HttpProbe, HttpsProbe, Method, Probe, ProbeDefaults, ProbeKind, ProbeLimits,
+        Smoothing, StatusRange, traffic_manager_timeouts,
+    },
     refusal,
 };
 
 const USER_AGENT: &str = "Waggle Health Probe";
 /// Most ranges of status codes (D25).
 const MOST_RANGES: usize = 8;
+/// Most headers of the operator's (D23).
+const MOST_HEADERS: usize = 8;
 
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
@@ -35,11 +41,12 @@ enum Kind {
     None,
 }
 
-/// Reads a group's `probe`. `ports` are those of the group's services, if they are known.
+/// Reads a group's `probe`, with the `defaults` of the group's policy. `ports` are those of the group's services, if they are known.
 pub(super) fn read(
     probe: &mut Table<'_>,
     ports: Option<&BTreeSet<u16>>,
     store: &Store<'_>,
+    defaults: &ProbeDefaults,
 ) -> Option<(Option<Probe>, HealthRule)> {
     let kinds = [
         ("http", Kind::Http),
@@ -49,7 +56,7 @@ pub(super) fn read(
     ];
     let kind = match probe.required("kind", "\"http\"", leaf::one_of(&kinds)) {
         Some(Kind::None) => return Some((None, HealthRule::DEFAULT)),
-        Some(Kind::Https) => https(probe, store),
+        Some(Kind::Https) => https(probe, store, defaults),
         Some(Kind::Tcp) => {
             let mend = "leave it out, or use `kind = \"http\"`";
             probe.refuse(&HTTP_KEYS, &meaningless("tcp", mend));
@@ -61,14 +68,14 @@ pub(super) fn read(
         Some(Kind::Http) | None => {
             let mend = "leave it out, or use `kind = \"https\"`";
             probe.refuse(&tls::KEYS, &meaningless("http", mend));
-            Some(ProbeKind::Http(http(probe)))
+            Some(ProbeKind::Http(http(probe, defaults)))
         }
     };
     let port = port(probe, ports);
-    let intervals = leaf::duration(Duration::from_millis(100)..=LONGEST);
-    let interval = probe.bound("interval", Duration::from_secs(30), LONGEST, intervals);
-    let timeout = timeout(probe, interval);
-    let health = probe.table("health", health).unwrap_or(HealthRule::DEFAULT);
+    let interval = interval(probe, defaults);
+    let timeout = timeout(probe, interval, defaults);
+    let health = probe.table("health", |table| health::read(table, defaults));
+    let (health, initial) = health.unwrap_or((defaults.rule, defaults.initial));
     let smoothing = probe.table("latency", smoothing).unwrap_or_default();
     let probe = Probe {
         kind: kind?,
@@ -76,13 +83,14 @@ pub(super) fn read(
         interval,
         timeout,
         smoothing,
+        initial,
     };
     Some((Some(probe), health))
 }
 
-fn http(probe: &mut Table<'_>) -> HttpProbe {
+fn http(probe: &mut Table<'_>, defaults: &ProbeDefaults) -> HttpProbe {
     let methods = [("HEAD", Method::Head), ("GET", Method::Get)];
-    let method = probe.or("method", Method::Head, leaf::one_of(&methods));
+    let method = probe.or("method", defaults.method, leaf::one_of(&methods));
     let path = probe.or("path", "/".to_owned(), target);
     let host = probe.optional("host", host);
     let user_agent = probe.or("user_agent", USER_AGENT.to_owned(), header_value);
@@ -98,14 +106,14 @@ fn http(probe: &mut Table<'_>) -> HttpProbe {
 }
 
 /// As `http`, with a host: without one servers with several names answer as who knows whom.
-fn https(probe: &mut Table<'_>, store: &Store<'_>) -> Option<ProbeKind> {
+fn https(probe: &mut Table<'_>, store: &Store<'_>, defaults: &ProbeDefaults) -> Option<ProbeKind> {
     probe.require(
         "host",
         "add `host = \"www.example.com\"`, the name that clients use",
     );
-    let http = http(probe);
+    let http = http(probe, defaults);
     let server_name = tls::server_name(probe, http.host.as_deref());
-    let trust = tls::trust(probe, store);
+    let trust = tls::trust(probe, store, defaults.verify);
     Some(ProbeKind::Https(HttpsProbe {
         http,
         server_name: server_name?,
@@ -134,26 +142,35 @@ fn meaningless(kind: &str, mend: &str) -> Wrong {
     refusal::probe::meaningless_key(kind, mend)
 }
 
-/// At most the interval; that is also the default where it is below 5 s.
-fn timeout(probe: &mut Table<'_>, interval: Duration) -> Duration {
-    let default = interval.min(Duration::from_secs(5));
+fn interval(probe: &mut Table<'_>, defaults: &ProbeDefaults) -> Duration {
+    probe.bound("interval", defaults.interval, LONGEST, |value| {
+        let interval = leaf::duration(Duration::from_millis(100)..=LONGEST)(value)?;
+        if defaults.limits == ProbeLimits::TrafficManager
+            && traffic_manager_timeouts(interval).is_none()
+        {
+            let interval = humantime::format_duration(interval);
+            return Err(refusal::value::out_of_range(interval, "10s or 30s"));
+        }
+        Ok(interval)
+    })
+}
+
+/// At most the interval; that is also the default where it is below the policy's.
+fn timeout(probe: &mut Table<'_>, interval: Duration, defaults: &ProbeDefaults) -> Duration {
+    let allowed = match defaults.limits {
+        ProbeLimits::Any => None,
+        ProbeLimits::TrafficManager => traffic_manager_timeouts(interval),
+    };
+    let allowed = allowed.unwrap_or(Duration::from_millis(1)..=LONGEST);
+    let default = defaults.timeout.min(interval).min(*allowed.end());
     probe.or("timeout", default, |value| {
-        let timeout = leaf::duration(Duration::from_millis(1)..=LONGEST)(value)?;
+        let timeout = leaf::duration(allowed)(value)?;
         if timeout <= interval {
             return Ok(timeout);
         }
         let [timeout, interval] = [timeout, interval].map(humantime::format_duration);
         Err(refusal::probe::long_timeout(timeout, interval))
     })
-}
-
-/// `required` is at most `window`; that is also its default where the window is below 2.
-fn health(health: &mut Table<'_>) -> Option<HealthRule> {
-    let [window, required] = [HealthRule::DEFAULT.window(), HealthRule::DEFAULT.required()];
-    let most = usize::from(HealthRule::MAX_WINDOW);
-    let window = health.bound("window", window, most, within(1..=most));
-    let required = health.or("required", required.min(window), within(1..=window));
-    HealthRule::new(i64::try_from(window).ok()?, i64::try_from(required).ok()?).ok()
 }
 
 fn smoothing(latency: &mut Table<'_>) -> Option<Smoothing> {
@@ -193,6 +210,10 @@ fn host(value: &Value) -> Result<String, Wrong> {
 /// The headers that the operator adds.
 fn further_headers(probe: &mut Table<'_>) -> Vec<(String, String)> {
     let headers = probe.map("headers", header_name, header_value);
+    if headers.len() > MOST_HEADERS {
+        let wrong = refusal::probe::many_headers(headers.len(), MOST_HEADERS);
+        probe.wrong("headers", wrong);
+    }
     let mut seen = BTreeMap::new();
     for (name, _) in &headers {
         if let Some(other) = seen.insert(name.to_ascii_lowercase(), name) {

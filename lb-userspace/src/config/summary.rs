@@ -5,7 +5,8 @@ use lb_common::{CHUNK, Chunk, Entry};
 use crate::{
     class::partition,
     model::{
-        Group, HttpProbe, Method, Model, Name, Probe, ProbeKind, Service, Share, Stage, Trust,
+        Group, HttpProbe, Initial, Method, Model, Name, Probe, ProbeKind, Service, Share, Stage,
+        Trust,
     },
     table::ring_length,
 };
@@ -144,10 +145,13 @@ fn group_summary(group: &Group) -> GroupSummary {
     let probe = match &group.probe {
         None => "none: members always count as healthy".to_owned(),
         Some(probe) => format!(
-            "{}, {} of {}",
+            "{}, {}{}",
             probe_summary(probe),
-            group.health.required(),
-            group.health.window()
+            group.health,
+            match probe.initial {
+                Initial::Checking => ", traffic before the first verdict",
+                Initial::Down => "",
+            }
         ),
     };
     GroupSummary {
@@ -283,6 +287,30 @@ memory     2048 KiB for ring_slots
         assert_eq!(
             summary(&parse(example).unwrap().model).to_string(),
             expected
+        );
+    }
+
+    #[test]
+    fn the_rules_of_health_in_words() {
+        let example = include_str!("../../../config/examples/health.toml");
+        let groups = summary(&parse(example).unwrap().model).groups;
+        let said = |name: &str| {
+            let group = groups.iter().find(|group| group.name.as_str() == name);
+            group.unwrap().probe.clone()
+        };
+        assert_eq!(said("window"), "HEAD :80/healthz every 30s, 2 of 4");
+        assert_eq!(
+            said("consecutive"),
+            "HEAD :80/healthz every 30s, down at 4 failures in a row, up at 1 good in a row, \
+             traffic before the first verdict"
+        );
+        assert_eq!(
+            said("burst"),
+            "TCP :80 every 5s, down at 6 failures in a burst of 10, up at 2 good in a row"
+        );
+        assert_eq!(
+            said("leaky"),
+            "TCP :80 every 10s, down at 10 failures, cleared by 10 good in a row, up at 20 good in a row"
         );
     }
 

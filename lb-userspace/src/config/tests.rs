@@ -5,7 +5,7 @@ use std::{fs, path::Path, time::Duration};
 use proptest::prelude::*;
 
 use super::*;
-use crate::model::{Method, ProbeKind, Smoothing};
+use crate::model::{HealthRule, Method, ProbeKind, Smoothing};
 
 /// A small configuration without a mistake.
 pub(super) const GOOD: &str = r#"
@@ -73,7 +73,8 @@ fn defaults() {
     assert_eq!(group.members[0].weight.value(), 50);
     assert_eq!(group.members[0].priority.value(), 1);
     assert!(group.members[0].enabled);
-    assert_eq!((group.health.required(), group.health.window()), (2, 4));
+    assert_eq!(group.health, HealthRule::DEFAULT);
+    assert_eq!(group.slow_start, Duration::ZERO);
     let probe = group.probe.as_ref().unwrap();
     assert_eq!(probe.port, 80, "the service's");
     assert_eq!(probe.interval, Duration::from_secs(30));
@@ -252,7 +253,7 @@ fn uncommented() -> (String, usize) {
 #[test]
 fn the_annotated_file_states_the_defaults() {
     let (text, shown) = uncommented();
-    assert_eq!(shown, 26);
+    assert_eq!(shown, 28);
     let mut given = parse(&text).unwrap().model;
     let mut default = parse(ANNOTATED).unwrap().model;
     // Host and headers have no default: the file shows an example.
@@ -277,6 +278,7 @@ fn the_annotated_file_names_every_key() {
     };
     let unknown = "zzzzzzzzzzzzzzz = 1";
     let health = format!("probe = {{ kind = \"http\", health = {{ {unknown} }} }}");
+    let leaky = format!("probe = {{ kind = \"http\", health = {{ leaky = {{ {unknown} }} }} }}");
     let latency = format!("probe = {{ kind = \"http\", latency = {{ {unknown} }} }}");
     let probe = format!("probe = {{ kind = \"http\", {unknown} }}");
     let https = format!("probe = {{ kind = \"https\", host = \"a\", verify = false, {unknown} }}");
@@ -299,7 +301,12 @@ fn the_annotated_file_names_every_key() {
         ("probe = { kind = \"http\" }", probe),
         ("probe = { kind = \"http\" }", https),
         ("probe = { kind = \"http\" }", health),
+        ("probe = { kind = \"http\" }", leaky),
         ("probe = { kind = \"http\" }", latency),
+        (
+            "name = \"a\"",
+            format!("name = \"a\"\nprobe = {{ {unknown} }}"),
+        ),
     ] {
         let Errors(problems) = parse(&with(part, &instead)).unwrap_err();
         let mut known = problems
@@ -311,7 +318,7 @@ fn the_annotated_file_names_every_key() {
             keys += 1;
         }
     }
-    assert_eq!(keys, 4 + 13 + 3 + 5 + 6 + 3 + 4 + 12 + 15 + 2 + 3);
+    assert_eq!(keys, 4 + 13 + 4 + 6 + 6 + 3 + 4 + 12 + 15 + 8 + 3 + 3 + 2);
 }
 
 /// Values of every type, most of them wrong wherever they stand.

@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 
 use super::{Engine, key, known::Known};
 use crate::{
-    model::{Admin, Backend, Group, Health, Mac, Member, MemberState, Name},
+    model::{
+        Admin, Backend, Group, Health, Initial, Mac, Member, MemberState, Name, Ramp,
+    },
     neighbour::Way,
     policy::{Client, Decision, Destination},
-    probe::Window,
+    probe::History,
     table::{Image, Ring, ServiceSpec, Shares, TargetKey, TargetSpec, ring, shares},
 };
 
@@ -97,7 +99,7 @@ impl Engine {
     }
 
     /// Whether a group must wait for its first verdicts: the all-down rule speaks of decided groups
-    /// only. A group that has been decided goes on as long as one member is up; one that serves from
+    /// only. A group that has been decided goes on as long as one member may serve; one that serves from
     /// an earlier daemon's tables waits beyond the grace, since what it has is better than a guess.
     pub(super) fn undecided(&self, group: &Group, states: &[MemberState]) -> bool {
         let takes_part = |state: &MemberState| state.admin != Admin::Disable;
@@ -105,11 +107,7 @@ impl Engine {
         let waited = self.now.saturating_sub(course.since);
         let in_use =
             |state: &MemberState| state.admin == Admin::Enable && state.unreachable.is_none();
-        if course.decided
-            && states
-                .iter()
-                .any(|it| in_use(it) && it.health == Health::Up)
-        {
+        if course.decided && states.iter().any(|it| in_use(it) && it.is_available()) {
             return false;
         }
         let mut members = group
@@ -120,17 +118,22 @@ impl Engine {
             // Without its way a member is no member, and that is known in a moment.
             return members.any(|(_, backend, _)| self.way(backend).is_none());
         }
-        members.any(|(member, backend, _)| self.awaits_verdict(group, member, backend))
+        members.any(|(member, backend, state)| {
+            // What an earlier daemon left in the tables is better than a guess here too.
+            let guesses = state.serves_unchecked && (course.decided || !course.stands);
+            self.awaits_verdict(group, member, backend, guesses)
+        })
     }
 
-    fn awaits_verdict(&self, group: &Group, member: &Member, backend: &Name) -> bool {
-        let window = self.window(group, member);
+    /// Whether there is more to wait for of a member; one that `guesses` gets traffic without a verdict.
+    fn awaits_verdict(&self, group: &Group, member: &Member, backend: &Name, guesses: bool) -> bool {
+        let history = self.history(group, member);
         match self.way(backend) {
             Some(Way::Refused(_)) => false,
-            Some(Way::Open { .. }) => window.is_some_and(|window| !window.decided()),
+            Some(Way::Open { .. }) => !guesses && history.is_some_and(|history| !history.decided()),
             // A next hop that does not answer needs no probe to be told from one that is asked.
             Some(Way::Unresolved(_)) => {
-                window.is_some_and(|window| window.health() != Health::Down)
+                history.is_some_and(|history| history.health() != Health::Down)
             }
             None => true,
         }
@@ -141,14 +144,19 @@ impl Engine {
         let Some(backend) = member.backend() else {
             return self.state_of_group(group, member);
         };
+        let probe = group.probe.as_ref();
         let key = key(&self.model, group, member);
-        let window = self.window(group, member);
-        let health = window.map_or(Health::Up, Window::health);
-        let mut why = window.map_or_else(|| "not probed".into(), Window::why);
+        let history = self.history(group, member);
+        let health = history.map_or(Health::Up, History::health);
+        let mut why = history.map_or_else(|| "not probed".into(), History::why);
         if let Some(failure) = key.as_ref().and_then(|key| self.failures.get(key))
             && health != Health::Up
         {
             why = format!("{why}; last failure: {failure}");
+        }
+        let ramp = self.ramp(group, backend);
+        if ramp != Ramp::FULL {
+            why = format!("{why}; starts slowly: {ramp} of its weight counts");
         }
         MemberState {
             admin: self.admin.admin(&group.name, member),
@@ -158,7 +166,8 @@ impl Engine {
                 None => Some("the way to it is not known yet".into()),
             },
             health,
-            serves_unchecked: false,
+            serves_unchecked: probe.is_some_and(|probe| probe.initial == Initial::Checking),
+            ramp,
             latency: key.and_then(|key| self.latencies.get(&key)?.get(&group.name)?.published()),
             why,
         }
@@ -171,13 +180,14 @@ impl Engine {
             unreachable: None,
             health: Health::Up,
             serves_unchecked: false,
+            ramp: Ramp::FULL,
             latency: None,
             why: String::new(),
         }
     }
 
-    fn window(&self, group: &Group, member: &Member) -> Option<&Window> {
-        let of_stream = self.windows.get(&key(&self.model, group, member)?)?;
+    fn history(&self, group: &Group, member: &Member) -> Option<&History> {
+        let of_stream = self.histories.get(&key(&self.model, group, member)?)?;
         of_stream.get(&group.name)
     }
 

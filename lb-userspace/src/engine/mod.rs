@@ -4,6 +4,7 @@ mod admin;
 mod compile;
 mod known;
 mod observe;
+mod ramp;
 mod saved;
 mod view;
 
@@ -13,6 +14,7 @@ use std::{
     time::Duration,
 };
 
+use self::ramp::Ramps;
 pub use self::{
     admin::{AdminChange, AdminState, Override, Subject},
     saved::{Found, Saved},
@@ -22,7 +24,7 @@ use crate::{
     class::{Partition, partition},
     model::{Admin, Backend, Destination, Group, Health, Identity, Member, Model, Name, Share},
     neighbour::Way,
-    probe::{Latency, Sample, Schedule, StreamKey, Window, stream_key, streams},
+    probe::{History, Latency, Sample, Schedule, StreamKey, stream_key, streams},
     refusal::Refusal,
     table::Image,
 };
@@ -114,7 +116,7 @@ pub struct Engine {
     clients: Arc<Partition>,
     admin: AdminState,
     /// By stream and group: the same samples, by each group's own rules (S39).
-    windows: BTreeMap<StreamKey, BTreeMap<Name, Window>>,
+    histories: BTreeMap<StreamKey, BTreeMap<Name, History>>,
     latencies: BTreeMap<StreamKey, BTreeMap<Name, Latency>>,
     /// Why the last bad probe of a stream was bad.
     failures: BTreeMap<StreamKey, String>,
@@ -122,6 +124,7 @@ pub struct Engine {
     /// The last open way to each backend that had one.
     open_ways: BTreeMap<Destination, Way>,
     courses: BTreeMap<Name, Course>,
+    ramps: Ramps,
     now: Duration,
     image: Option<Image>,
 }
@@ -156,12 +159,13 @@ impl Engine {
             clients: Arc::new(partition(&model)),
             model,
             admin: saved.admin,
-            windows: BTreeMap::new(),
+            histories: BTreeMap::new(),
             latencies: BTreeMap::new(),
             failures: BTreeMap::new(),
             ways: BTreeMap::new(),
             open_ways: BTreeMap::new(),
             courses: BTreeMap::new(),
+            ramps: Ramps::default(),
             now,
             image: None,
         };
@@ -229,10 +233,10 @@ impl Engine {
                 |member: &&Member| self.admin.admin(&group.name, member) != Admin::Disable;
             let probed = group.members.iter().filter(is_probed);
             for key in probed.filter_map(|member| key(&self.model, group, member)) {
-                let window = self.windows.get(&key).and_then(|it| it.get(&group.name));
+                let history = self.histories.get(&key).and_then(|it| it.get(&group.name));
                 let latency = self.latencies.get(&key).and_then(|it| it.get(&group.name));
-                if let (Some(window), Some(latency)) = (window, latency) {
-                    found.keep(&group.name, &key, window, latency);
+                if let (Some(history), Some(latency)) = (history, latency) {
+                    found.keep(&group.name, &key, history, latency);
                 }
             }
         }
@@ -242,10 +246,10 @@ impl Engine {
         }
     }
 
-    /// Takes up the model and the overrides: windows and latencies of the streams go on from `kept`,
+    /// Takes up the model and the overrides: histories and latencies of the streams go on from `kept`,
     /// others begin.
     fn begin(&mut self, kept: &Found) -> Vec<Effect> {
-        self.windows.clear();
+        self.histories.clear();
         self.latencies.clear();
         for group in self.model.groups.values() {
             let Some(probe) = &group.probe else { continue };
@@ -254,9 +258,9 @@ impl Engine {
                 let latency = kept.latency(&group.name, &key, probe.smoothing);
                 let of_stream = self.latencies.entry(key.clone()).or_default();
                 of_stream.insert(group.name.clone(), latency);
-                let window = kept.window(&group.name, &key, group.health);
-                let of_stream = self.windows.entry(key).or_default();
-                of_stream.insert(group.name.clone(), window);
+                let history = kept.history(&group.name, &key, group.health);
+                let of_stream = self.histories.entry(key).or_default();
+                of_stream.insert(group.name.clone(), history);
             }
         }
         self.failures
@@ -286,6 +290,7 @@ impl Engine {
 
     /// Makes the image anew and asks for what differs from the last one.
     fn settle(&mut self, effects: &mut Vec<Effect>) {
+        self.begin_ramps();
         let (image, decisions) = self.compile();
         for (group, (decision, shares)) in decisions {
             let next = Course {

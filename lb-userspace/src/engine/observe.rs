@@ -40,10 +40,11 @@ impl Engine {
                     self.failures.insert(key.clone(), failure.to_string());
                 }
             }
-            for (group, window) in self.windows.get_mut(&key).into_iter().flatten() {
-                let before = window.health();
-                window.record(sample.is_ok());
-                if window.health() != before {
+            for (group, history) in self.histories.get_mut(&key).into_iter().flatten() {
+                let before = (history.health(), history.decided());
+                history.record(sample.is_ok());
+                moved |= history.decided() != before.1;
+                if history.health() != before.0 {
                     let keys = turned.entry(group.clone()).or_default();
                     keys.insert(key.clone());
                 }

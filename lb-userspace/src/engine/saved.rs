@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::AdminState;
 use crate::{
     model::{HealthRule, Name, Smoothing},
-    probe::{Latency, StreamKey, Window},
+    probe::{History, Latency, StreamKey},
 };
 
 /// What outlives the daemon.
@@ -20,8 +20,9 @@ pub struct Saved {
 /// What probes had found: of members that are probed only, since what was known of others is old.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Found {
-    /// Health windows by group and stream.
-    windows: BTreeMap<Name, BTreeMap<String, Window>>,
+    /// What probes said, by group and stream. Earlier daemons had windows only, and called it so.
+    #[serde(alias = "windows")]
+    histories: BTreeMap<Name, BTreeMap<String, History>>,
     /// Smoothed latencies by group and stream.
     latencies: BTreeMap<Name, BTreeMap<String, Latency>>,
 }
@@ -32,20 +33,20 @@ impl Found {
         &mut self,
         group: &Name,
         key: &StreamKey,
-        window: &Window,
+        history: &History,
         latency: &Latency,
     ) {
-        let windows = self.windows.entry(group.clone()).or_default();
-        windows.insert(text(key), window.clone());
+        let histories = self.histories.entry(group.clone()).or_default();
+        histories.insert(text(key), history.clone());
         let latencies = self.latencies.entry(group.clone()).or_default();
         latencies.insert(text(key), latency.clone());
     }
 
-    /// The kept window of a group's stream under `rule`; for a new group that of another one with
+    /// The kept history of a group's stream under `rule`; for a new group that of another one with
     /// the same stream, since one answer decides in all (S39); else a new one.
-    pub(super) fn window(&self, group: &Name, key: &StreamKey, rule: HealthRule) -> Window {
-        let kept = of_stream(&self.windows, group, key);
-        kept.map_or_else(|| Window::new(rule), |window| window.clone().under(rule))
+    pub(super) fn history(&self, group: &Name, key: &StreamKey, rule: HealthRule) -> History {
+        let kept = of_stream(&self.histories, group, key);
+        kept.map_or_else(|| History::new(rule), |history| history.clone().under(rule))
     }
 
     /// The kept latency of a group's stream under `rule`, found in the same way.

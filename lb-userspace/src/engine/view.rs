@@ -188,6 +188,7 @@ impl Engine {
             .as_ref()
             .and_then(|image| image.rings.get(&group.name));
         let client = self.client(&group.name);
+        let decision = known.decide(&group.name, &client);
         let healths = healths(&known.scene(), &group.name, &client);
         let member = |index: MemberIndex| {
             let state = &states[index];

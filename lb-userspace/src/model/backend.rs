@@ -63,6 +63,17 @@ pub struct Backend {
     pub location: Option<Location>,
     /// The region of latency tables that it stands in (S73).
     pub region: Option<LatencyRegion>,
+    /// Where it is probed, if elsewhere.
+    pub probe: ProbedAt,
+}
+
+/// Where a backend is probed instead of its address and its groups' port (D97, D106).
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct ProbedAt {
+    /// Another address.
+    pub address: Option<IpAddr>,
+    /// Another port.
+    pub port: Option<u16>,
 }
 
 impl Backend {

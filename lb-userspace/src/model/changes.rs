@@ -18,6 +18,7 @@ pub fn changes(old: &Model, new: &Model) -> Vec<String> {
         |a, b, out| {
             out.field("address", a.address, b.address);
             out.field("forward", a.forward.as_str(), b.forward.as_str());
+            out.opaque("probe", &a.probe, &b.probe);
         },
     );
     compare(
@@ -29,6 +30,7 @@ pub fn changes(old: &Model, new: &Model) -> Vec<String> {
             out.opaque("stages", &a.stages, &b.stages);
             out.opaque("probe", &a.probe, &b.probe);
             out.opaque("health rule", &a.health, &b.health);
+            out.opaque("slow_start", &a.slow_start, &b.slow_start);
             members(a, b, out);
         },
     );

@@ -1,4 +1,4 @@
-use std::{fmt, ops::RangeInclusive};
+use std::{fmt, ops::RangeInclusive, time::Duration};
 
 use super::{Affinity, Clients, HealthRule, Location, Name, Probe, Region, Share, Stage};
 use crate::whereabouts::LatencyRegion;
@@ -28,6 +28,8 @@ pub struct Group {
     pub probe: Option<Probe>,
     /// How probe results become health.
     pub health: HealthRule,
+    /// How long a member takes to its whole share when it comes back, or is new; 0 is at once (D7).
+    pub slow_start: Duration,
 }
 
 /// A named list of stages, with the limits of the system that it follows (semantics.md 4.2).

@@ -1,5 +1,7 @@
 use std::time::Duration;
 
+use super::Ramp;
+
 /// What the operator wants of a member, the stricter the greater.
 #[derive(
     Clone,
@@ -28,7 +30,7 @@ pub enum Admin {
 #[derive(Clone, Copy, Debug, Eq, PartialEq, serde::Deserialize, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Health {
-    /// No verdict yet; counts as not healthy (R3).
+    /// No verdict yet; see [`Initial`](super::Initial) for what follows (R3).
     Checking,
     /// Not healthy.
     Down,
@@ -48,6 +50,8 @@ pub struct MemberState {
     pub health: Health,
     /// Whether it gets traffic while it is [`Health::Checking`] (D38).
     pub serves_unchecked: bool,
+    /// How much of its weight counts: less than all while it starts slowly.
+    pub ramp: Ramp,
     /// The published latency, if there is one.
     pub latency: Option<Duration>,
     /// What stands behind `health`, for people: `1 of the last 4 probes was good, 2 needed`.

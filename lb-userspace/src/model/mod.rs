@@ -9,9 +9,12 @@ mod edge;
 mod geography;
 mod group;
 mod health;
+mod health_rule;
 mod location;
 mod name;
 mod probe;
+mod probe_defaults;
+mod ramp;
 mod service;
 mod share;
 mod stage;
@@ -21,19 +24,19 @@ use std::collections::BTreeMap;
 
 pub use self::{
     affinity::{Affinity, AffinityScope},
-    backend::{Backend, Destination, Forward, Identity, Mac, family},
+    backend::{Backend, Destination, Forward, Identity, Mac, ProbedAt, family},
     changes::{changes, needs_restart},
     clients::{Clients, Prefix},
     edge::{Edge, XdpMode},
     geography::{Region, UnknownRegion},
     group::{Group, Member, MinHealthy, NoAnswer, Percent, Policy, Priority, Weight, Who},
     health::{Admin, Health, MemberState},
+    health_rule::{BurstRule, ConsecutiveRule, HealthRule, InvalidRule, LeakyRule, WindowRule},
     location::{Fit, InvalidLocation, Location, LocationPattern, Qualifier},
     name::{InvalidName, Name},
-    probe::{
-        HealthRule, HttpProbe, HttpsProbe, InvalidRule, Method, Probe, ProbeKind, Smoothing,
-        StatusRange,
-    },
+    probe::{HttpProbe, HttpsProbe, Initial, Method, Probe, ProbeKind, Smoothing, StatusRange},
+    probe_defaults::{ProbeDefaults, ProbeLimits, TRAFFIC_MANAGER_FALL, traffic_manager_timeouts},
+    ramp::Ramp,
     service::{Route, Rule, Service},
     share::Share,
     stage::{

@@ -15,6 +15,18 @@ pub struct Probe {
     pub timeout: Duration,
     /// How latencies become the one that policies see.
     pub smoothing: Smoothing,
+    /// What a member without a verdict gets.
+    pub initial: Initial,
+}
+
+/// What a member gets before its first verdict (R3).
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Initial {
+    /// Traffic, as if it were healthy (Traffic Manager, D38).
+    Checking,
+    /// Nothing (Front Door).
+    #[default]
+    Down,
 }
 
 /// The kinds of probe.
@@ -103,51 +115,6 @@ impl fmt::Display for StatusRange {
     }
 }
 
-/// Healthy while at least `required` of the last `window` probes were good (S37, S38).
-#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub struct HealthRule {
-    window: u8,
-    required: u8,
-}
-
-/// Why two numbers are no [`HealthRule`].
-#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-pub enum InvalidRule {
-    /// More good probes required than the window holds, or none.
-    #[error("`required` is 1 to `window`")]
-    Required,
-    /// The window holds nothing or too much.
-    #[error("`window` is 1 to 64")]
-    Window,
-}
-
-impl HealthRule {
-    /// Most probes that a window holds.
-    pub const MAX_WINDOW: u8 = 64;
-    /// 2 of the last 4 (D6).
-    pub const DEFAULT: Self = Self {
-        window: 4,
-        required: 2,
-    };
-
-    /// `required` of the last `window`.
-    pub fn new(window: i64, required: i64) -> Result<Self, InvalidRule> {
-        let window = within(window, Self::MAX_WINDOW).ok_or(InvalidRule::Window)?;
-        let required = within(required, window).ok_or(InvalidRule::Required)?;
-        Ok(Self { window, required })
-    }
-
-    /// How many probes are looked at.
-    pub fn window(self) -> usize {
-        usize::from(self.window)
-    }
-
-    /// How many of them must be good.
-    pub fn required(self) -> usize {
-        usize::from(self.required)
-    }
-}
-
 /// How the latencies of one stream of probes become the one that policies see.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Smoothing {
@@ -168,10 +135,4 @@ impl Default for Smoothing {
             dead_band_percent: 10,
         }
     }
-}
-
-fn within(value: i64, max: u8) -> Option<u8> {
-    u8::try_from(value)
-        .ok()
-        .filter(|value| (1..=max).contains(value))
 }

@@ -3,7 +3,7 @@
 use std::{borrow::Cow, time::Duration};
 
 use super::{Client, MemberIndex, Scene, nested};
-use crate::model::{Admin, Health, Location, Member, MemberState, Name, Who};
+use crate::model::{Admin, Health, Location, Member, MemberState, Name, Ramp, Who};
 
 /// A member that is still in the running.
 #[derive(Clone, Debug)]
@@ -15,6 +15,8 @@ pub(super) struct Candidate<'a> {
     pub(super) standing: Standing,
     /// What stands behind `standing`, for people.
     pub(super) why: Cow<'a, str>,
+    /// How much of its weight counts.
+    pub(super) ramp: Ramp,
     /// By this edge's probes.
     pub(super) probed: Option<Duration>,
     /// By the table of the client's prefix.
@@ -69,6 +71,7 @@ pub(super) fn all<'a>(scene: &Scene<'a>, group: &Name, client: &Client) -> Vec<C
                 unreachable: None,
                 standing: Standing::Up,
                 why: Cow::Borrowed(""),
+                ramp: state.ramp,
                 probed: None,
                 measured: measured(scene, member, client),
                 location: scene.location(member),

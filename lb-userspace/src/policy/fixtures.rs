@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, net::Ipv4Addr, time::Duration};
 
 use super::{Client, Decision, Scene, decide};
 use crate::model::{
-    Admin, AllDown, Backend, Forward, Group, Health, HealthRule, LatencySource, Member,
-    MemberState, NoAnswer, Policy, Priority, Spread, Stage, Weight, Who,
+    Admin, AllDown, Backend, Forward, Group, Health, HealthRule, LatencySource, Member, MemberState,
+    NoAnswer, Policy, Priority, ProbedAt, Ramp, Spread, Stage, Weight, Who,
 };
 
 /// A group with the stages of the front-door preset and a window of 30 ms.
@@ -36,6 +36,7 @@ pub(crate) fn front_door(name: &str, members: Vec<Member>) -> Group {
         members,
         probe: None,
         health: HealthRule::DEFAULT,
+        slow_start: Duration::ZERO,
     }
 }
 
@@ -53,6 +54,7 @@ pub(crate) fn state(health: Health, latency_ms: Option<u64>, why: &str) -> Membe
         unreachable: None,
         health,
         serves_unchecked: false,
+        ramp: Ramp::FULL,
         latency: latency_ms.map(Duration::from_millis),
         why: why.to_owned(),
     }
@@ -67,6 +69,7 @@ pub(crate) fn decided(group: &Group, states: &[MemberState]) -> Decision {
             forward: Forward::L2Dsr,
             location: None,
             region: None,
+            probe: ProbedAt::default(),
         };
         (name.clone(), backend)
     });

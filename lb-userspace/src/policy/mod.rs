@@ -343,7 +343,11 @@ impl<'a> Walk<'a> {
     /// The parts of a set of candidates, which sum to 1.
     fn parts(&self, candidates: &[Candidate<'_>], set: &[usize]) -> Vec<Share> {
         let size = |place: &usize| match self.shape.by_weight {
-            true => u64::from(candidates[*place].member.weight.value()),
+            true => {
+                let candidate = &candidates[*place];
+                let weight = u64::from(candidate.member.weight.value());
+                weight * u64::from(candidate.ramp.sixteenths())
+            }
             false => 1,
         };
         let sum: u64 = set.iter().map(size).sum();

@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use crate::{
     model::{
-        Backend, Edge, Forward, Group, HealthRule, HttpProbe, Method, Model, Name, Probe,
-        ProbeKind, Smoothing, StatusRange, XdpMode,
+        Backend, Edge, Forward, Group, HealthRule, HttpProbe, Initial, Method, Model, Name, Probe,
+        ProbeKind, ProbedAt, Smoothing, StatusRange, XdpMode,
     },
     policy::fixtures,
 };
@@ -33,6 +33,7 @@ pub(super) fn probe(interval: Duration, timeout: Duration) -> Probe {
         interval,
         timeout,
         smoothing: Smoothing::default(),
+        initial: Initial::Down,
     }
 }
 
@@ -45,7 +46,7 @@ pub(super) fn group(
     let members = members.iter().map(|it| fixtures::member(it, 1, 50));
     Group {
         probe,
-        health: HealthRule::new(health.0, health.1).unwrap(),
+        health: HealthRule::window(health.0, health.1).unwrap(),
         ..fixtures::front_door(called, members.collect())
     }
 }
@@ -59,6 +60,7 @@ pub(super) fn model(groups: impl IntoIterator<Item = Group>) -> Model {
             forward: Forward::L2Dsr,
             location: None,
             region: None,
+            probe: ProbedAt::default(),
         };
         (backend.name.clone(), backend)
     });

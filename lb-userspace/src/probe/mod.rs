@@ -3,6 +3,7 @@
 mod connect;
 #[cfg(test)]
 mod fixtures;
+mod health;
 mod http;
 mod https;
 mod latency;
@@ -14,16 +15,15 @@ mod server;
 mod stream;
 mod tcp;
 mod tls;
-mod window;
 
 use std::{fmt, net::SocketAddr, time::Duration};
 
 use self::tls::Clients;
 pub use self::{
+    health::History,
     latency::Latency,
     scheduler::Scheduler,
     stream::{Schedule, StreamKey, stream_key, streams},
-    window::Window,
 };
 use crate::model::ProbeKind;
 
@@ -125,7 +125,7 @@ impl fmt::Display for Phase {
 
 /// A column of a vector in `tests/vectors/routing.json`.
 #[cfg(test)]
-fn vector(id: &str, column: &str) -> String {
+pub(crate) fn vector(id: &str, column: &str) -> String {
     let text = include_str!("../../../tests/vectors/routing.json");
     let vectors: Vec<serde_json::Value> = serde_json::from_str(text).unwrap();
     let vector = vectors.iter().find(|vector| vector["id"] == id);

@@ -5,7 +5,8 @@ use std::{
     time::Duration,
 };
 
-use crate::model::{Backend, HealthRule, Model, Name, Probe, ProbeKind};
+use super::health::first_probes;
+use crate::model::{Backend, Model, Name, Probe, ProbeKind};
 
 /// Longest time between two of the first probes of a stream.
 const HASTE: Duration = Duration::from_secs(1);
@@ -14,7 +15,7 @@ const HASTE: Duration = Duration::from_secs(1);
 /// (S39).
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct StreamKey {
-    /// Address of the backend.
+    /// Address that is probed.
     pub address: IpAddr,
     /// Port that is probed.
     pub port: u16,
@@ -62,11 +63,11 @@ impl Schedule {
     }
 }
 
-/// The stream that probes `backend` as `probe` says.
+/// The stream that probes `backend` as `probe` says, at the backend's own place for probes if it has one.
 pub fn stream_key(backend: &Backend, probe: &Probe) -> StreamKey {
     StreamKey {
-        address: backend.address,
-        port: probe.port,
+        address: backend.probe.address.unwrap_or(backend.address),
+        port: backend.probe.port.unwrap_or(probe.port),
         kind: probe.kind.clone(),
     }
 }
@@ -85,7 +86,7 @@ pub fn streams(
         let schedule = Schedule {
             interval: probe.interval,
             timeout: probe.timeout,
-            hasty: enough_to_decide(group.health),
+            hasty: first_probes(group.health),
         };
         let members = group.backends();
         for (_, _, name) in members.filter(|(.., name)| probing(&group.name, name)) {
@@ -109,15 +110,6 @@ impl Schedule {
             hasty: self.hasty.max(other.hasty),
         }
     }
-}
-
-/// Samples after which a window of n says what they say, whatever it held before.
-///
-/// An empty one is decided: x good or x bad samples are among 2x - 1. One that an earlier daemon
-/// left is overruled: x good samples make it up, and n - x + 1 bad ones down, even a full good one.
-fn enough_to_decide(rule: HealthRule) -> usize {
-    let (window, required) = (rule.window(), rule.required());
-    (2 * required - 1).min(window).max(window - required + 1)
 }
 
 #[cfg(test)]

@@ -34,7 +34,7 @@ fn model() -> Model {
     let text = r#"
         edge = { name = "e", interfaces = ["eth0"] }
         backend = [{ name = "a", address = "10.0.0.1" }, { name = "b", address = "10.0.0.2" }]
-        group = [{ name = "web", probe = { kind = "none" },
+        group = [{ name = "web", probe = { kind = "tcp" },
             member = [{ backend = "a", weight = 3 }, { backend = "b", weight = 7 }] }]
         service = [{ name = "web", address = "203.0.113.10", port = 80, protocol = "tcp", group = "web" }]
     "#;

@@ -100,6 +100,11 @@ refusals! {
     "no-latency-region" no_latency_region(member, there):
         "\"{member}\" is in no region of the latency files"; "add `region = \"..\"` {there}";
 
+    /// Front-door turns probes off only where one member is all that can get traffic (S42).
+    "unprobed-members" unprobed_members(enabled):
+        "nothing is probed, and {enabled} members are enabled";
+        "use `kind = \"http\"` or `kind = \"tcp\"`, or enable one member only";
+
     /// The kernel's tables know a group by a number made of its name, and two names give the same one.
     "taken-group-number" taken_group_number(group, first):
         "\"{group}\" has the same number in the kernel's tables as \"{first}\"";

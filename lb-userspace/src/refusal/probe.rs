@@ -40,6 +40,14 @@ refusals! {
         "{given} is no value of a header";
         "use printable ASCII without a space at either end";
 
+    /// A probe takes few headers beside its own.
+    "many-headers" many_headers(number, most):
+        "has {number} headers"; "use at most {most}";
+
+    /// One health rule holds, and each has keys of its own.
+    "other-health-rule" other_health_rule(keys):
+        "belongs to another rule than {keys}"; "leave out the keys of all rules but one";
+
     /// `expect` lists few ranges.
     "many-ranges" many_ranges(number, most):
         "has {number} ranges"; "use at most {most}";

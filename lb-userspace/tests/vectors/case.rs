@@ -9,7 +9,7 @@ use std::{
 
 use lb_userspace::{
     config,
-    model::{Admin, Group, Health, MemberState, Model, Region, Share},
+    model::{Admin, Group, Health, Initial, MemberState, Model, Ramp, Region, Share},
     policy::{Client, Decision, Destination, Scene, decide},
     whereabouts::LatencyRegion,
 };
@@ -200,7 +200,8 @@ impl Case {
                 (_, true) => Health::Checking,
                 _ => Health::Up,
             },
-            serves_unchecked: group.policy.as_str() != "front-door",
+            serves_unchecked: group.probe.as_ref().is_some_and(|it| it.initial == Initial::Checking),
+            ramp: Ramp::FULL,
             latency: self.probed.get(name).map(|ms| Duration::from_millis(*ms)),
             why: String::new(),
         };

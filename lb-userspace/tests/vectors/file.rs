@@ -6,7 +6,8 @@ use lb_userspace::model::Share;
 #[derive(serde::Deserialize)]
 pub(crate) struct Vector {
     id: String,
-    expected: String,
+    pub(crate) obs: String,
+    pub(crate) expected: String,
 }
 
 /// The vector with this id, which must be in the file.
@@ -18,11 +19,6 @@ pub(crate) fn vector(id: &str) -> Vector {
 }
 
 impl Vector {
-    /// What is expected, as it is written.
-    pub(crate) fn words(&self) -> String {
-        self.expected.clone()
-    }
-
     /// The expected shares: `A 3/10, B 7/10`, or `no answer`.
     pub(crate) fn shares(&self) -> BTreeMap<String, Share> {
         if self.expected == "no answer" {

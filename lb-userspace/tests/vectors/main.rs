@@ -4,6 +4,8 @@
 mod case;
 mod file;
 mod front_door;
+mod health;
 mod nested;
 mod netscaler;
+mod timeline;
 mod traffic_manager;

@@ -319,7 +319,7 @@ fn multivalue(take: &str) -> Case {
 /// `2 of 3 backends, equal share`: every client has so many of the backends, with equal parts.
 #[track_caller]
 fn check_subset(case: &Case, id: &str) {
-    let expected = vector(id).words();
+    let expected = vector(id).expected;
     let numbers: Vec<usize> = expected
         .split(' ')
         .filter_map(|it| it.parse().ok())

@@ -53,7 +53,7 @@ address = "2001:db8:51::102"
 [[group]]
 name = "web"
 probe = { kind = "none" }
-member = [{ backend = "a", weight = 3 }, { backend = "b", weight = 7 }]
+member = [{ backend = "a", weight = 3 }, { backend = "b", weight = 7, enabled = false }]
 [[group]]
 name = "office"
 probe = { kind = "none" }
@@ -61,7 +61,7 @@ member = [{ backend = "b" }]
 [[group]]
 name = "web6"
 probe = { kind = "none" }
-member = [{ backend = "a6" }, { backend = "b6" }]
+member = [{ backend = "a6" }, { backend = "b6", enabled = false }]
 [[group]]
 name = "office6"
 probe = { kind = "none" }
@@ -106,6 +106,11 @@ pub(super) fn start_two_families(lab: &Lab) -> Daemon<'_> {
     let edge = "flow_entries = 1024\nring_slots = 262144";
     let rest = TWO_FAMILIES;
     let daemon = Daemon::start(lab.edge(), Settings { edge, rest });
+    // A file may not leave several members without probes; an operator may.
+    for member in ["web/b", "web6/b6"] {
+        let said = daemon.waggle(&["member", member, "enable"]);
+        assert_eq!(said.status, Some(0), "{said:?}");
+    }
     wait_served(&daemon, 2);
     daemon
 }

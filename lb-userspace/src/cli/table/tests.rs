@@ -16,7 +16,7 @@ const FILE: &str = r#"
         { name = "a6", address = "2001:db8::a" },
     ]
     group = [
-        { name = "web", probe = { kind = "none" }, member = [{ backend = "a", weight = 3 }, { backend = "b", weight = 7 }] },
+        { name = "web", probe = { kind = "tcp" }, member = [{ backend = "a", weight = 3 }, { backend = "b", weight = 7 }] },
         { name = "office", probe = { kind = "none" }, member = [{ backend = "b" }] },
         { name = "web6", probe = { kind = "none" }, member = [{ backend = "a6" }] },
     ]

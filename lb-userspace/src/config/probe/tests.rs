@@ -1,3 +1,4 @@
+mod health;
 mod kinds;
 
 use std::time::Duration;
@@ -7,7 +8,7 @@ use crate::{
         parse,
         tests::{mistakes, with},
     },
-    model::{HttpProbe, Probe, ProbeKind, Smoothing},
+    model::{HttpProbe, Method, Probe, ProbeKind, Smoothing},
 };
 
 fn file(keys: &str) -> String {
@@ -60,6 +61,10 @@ fn bad_settings() {
             "timeout: 0s is out of range; use 1ms to 1day",
         ),
         (
+            "host = \"*.example.com\"",
+            "host: \"*.example.com\" is no host; use a name or an address, with `:` and a port where it is not the usual one",
+        ),
+        (
             "host = \"a b\"",
             "host: \"a b\" is no host; use a name or an address, with `:` and a port where it is not the usual one",
         ),
@@ -103,7 +108,10 @@ fn bad_kinds() {
         ),
         (
             "{ kind = \"none\", path = \"/\" }",
-            &["group[0].probe.path: unknown key; known here: kind"],
+            &[
+                "group[0].probe.path: unknown key; known here: kind",
+                "group[0].probe: nothing is probed, and 2 members are enabled; use `kind = \"http\"` or `kind = \"tcp\"`, or enable one member only",
+            ],
         ),
     ] {
         let text = with("probe = { kind = \"http\" }", &format!("probe = {probe}"));
@@ -177,6 +185,15 @@ fn bad_headers() {
         found,
         ["group[0].probe.headers: 1 is an integer; use a table: `headers = { .. }`"]
     );
+    let headers = |count: u8| {
+        let headers: Vec<_> = (0..count).map(|i| format!("X-{i} = \"1\"")).collect();
+        bad(&format!("headers = {{ {} }}", headers.join(", ")))
+    };
+    assert_eq!(headers(8), [""; 0]);
+    assert_eq!(
+        headers(9),
+        ["group[0].probe.headers: has 9 headers; use at most 8"]
+    );
     let found = bad("headers = { x-a = \"1\", X-A = \"2\" }");
     let expected = "group[0].probe.headers: X-A and x-a are the same header; leave out one of them";
     assert_eq!(found, [expected]);
@@ -230,37 +247,6 @@ fn status_codes_in_another_order_are_the_same_probe() {
 }
 
 #[test]
-fn bad_health_rules() {
-    for (rule, expected) in [
-        (
-            "window = 0",
-            &["window: 0 is out of range; use 1 to 64"][..],
-        ),
-        ("window = 65", &["window: 65 is out of range; use 1 to 64"]),
-        ("required = 0", &["required: 0 is out of range; use 1 to 4"]),
-        ("required = 5", &["required: 5 is out of range; use 1 to 4"]),
-        (
-            "window = 2, required = 3",
-            &["required: 3 is out of range; use 1 to 2"],
-        ),
-        (
-            "window = 65, required = 9",
-            &["window: 65 is out of range; use 1 to 64"],
-        ),
-        (
-            "fall = 4",
-            &["fall: unknown key; known here: window, required"],
-        ),
-    ] {
-        let expected: Vec<_> = expected
-            .iter()
-            .map(|line| format!("group[0].probe.health.{line}"))
-            .collect();
-        assert_eq!(bad(&format!("health = {{ {rule} }}")), expected);
-    }
-}
-
-#[test]
 fn bad_smoothing() {
     for (latency, expected) in [
         ("smoothing = 0", "smoothing: 0 is out of range; use 1 to 64"),
@@ -311,12 +297,6 @@ fn what_depends_on_a_bad_value_is_not_reported_too() {
 fn the_default_timeout_is_never_above_the_interval() {
     assert_eq!(probe("interval = \"2s\"").timeout, Duration::from_secs(2));
     assert_eq!(probe("interval = \"60s\"").timeout, Duration::from_secs(5));
-}
-
-#[test]
-fn the_default_of_required_is_never_above_the_window() {
-    let model = parse(&file(", health = { window = 1 }")).unwrap().model;
-    assert_eq!(model.groups["g"].health.required(), 1);
 }
 
 #[test]

@@ -30,10 +30,10 @@ pub(super) fn server_name(probe: &mut Table<'_>, host: Option<&str>) -> Option<S
     None
 }
 
-/// Whose certificates are good.
-pub(super) fn trust(probe: &mut Table<'_>, store: &Store<'_>) -> Option<Trust> {
-    let verify = probe.or("verify", true, leaf::truth);
+/// Whose certificates are good. Who names authorities wants them asked, whatever the default is.
+pub(super) fn trust(probe: &mut Table<'_>, store: &Store<'_>, verify: bool) -> Option<Trust> {
     let given = probe.has("ca_file");
+    let verify = probe.or("verify", verify || given, leaf::truth);
     if !verify {
         if given {
             let _ = probe.optional("ca_file", leaf::path);

@@ -65,6 +65,11 @@ const CASES: &[(&str, &str, &str)] = &[
         "\"http\"",
         "\"http\", user_agent = \" a\"",
     ),
+    (
+        "other-health-rule",
+        "\"http\"",
+        "\"http\", health = { window = 4, fall = 4 }",
+    ),
     ("bad-status", "\"http\"", "\"http\", expect = [\"ok\"]"),
     ("meaningless-key", "\"http\"", "\"tcp\", path = \"/\""),
     ("no-server-name", "\"http\"", "\"https\", host = \"~\""),
@@ -78,6 +83,7 @@ const CASES: &[(&str, &str, &str)] = &[
         "\"http\"",
         "\"https\", host = \"a\", verify = false, ca_file = \"/ca.pem\"",
     ),
+    ("unprobed-members", "\"http\"", "\"none\""),
     ("group-of-other-family", "203.0.113.10", "2001:db8::10"),
     ("backend-of-other-family", "10.0.0.2", "2001:db8::2"),
     ("unused-backend", "{ backend = \"a\" }, ", ""),
@@ -132,13 +138,15 @@ fn service(name: &str, port: u16, group: &str) -> String {
 }
 
 /// The cases that are more than another value.
-fn longer() -> [(&'static str, String); 11] {
+fn longer() -> [(&'static str, String); 12] {
     let served = service("t", 81, "h");
     let many: String = (1..1025)
         .map(|port| service(&format!("s{port}"), 1000 + port, "g"))
         .collect();
     let ranges: Vec<_> = (200..209).map(|code| format!("\"{code}\"")).collect();
     let ranges = format!("\"http\", expect = [{}]", ranges.join(", "));
+    let headers: Vec<_> = (0..9).map(|i| format!("x-{i} = \"1\"")).collect();
+    let headers = format!("\"http\", headers = {{ {} }}", headers.join(", "));
     let control = format!("[edge]\ncontrol = \"/{}\"", "x".repeat(107));
     [
         ("long-socket-path", with("[edge]", &control)),
@@ -157,6 +165,7 @@ fn longer() -> [(&'static str, String); 11] {
             "several-probe-ports",
             GOOD.to_owned() + &service("t", 81, "g"),
         ),
+        ("many-headers", with("\"http\"", &headers)),
         ("many-ranges", with("\"http\"", &ranges)),
         ("too-many", GOOD.to_owned() + &many),
         (

@@ -1,7 +1,9 @@
 mod admin;
 mod decisions;
 mod forwarding;
+mod health;
 mod many;
+mod ramp;
 mod reload;
 mod rules;
 

@@ -47,23 +47,43 @@ async fn t175_status_200_is_up() {
     assert_eq!(verdict, vector("T175", "expected"));
 }
 
-#[tokio::test]
-async fn t177_a_redirect_is_down_and_not_followed() {
+/// The verdict on a redirect with this status, to a server that is never asked.
+async fn redirected(status: u16, http: &HttpProbe) -> &'static str {
     let elsewhere = Server::start(|_| ready(())).await;
     let location = elsewhere.address;
     let server = Server::start(move |mut stream| async move {
         let answer = format!(
-            "HTTP/1.1 301 Moved\r\nLocation: http://{location}/\r\nContent-Length: 0\r\n\r\n"
+            "HTTP/1.1 {status} Moved\r\nLocation: http://{location}/\r\nContent-Length: 0\r\n\r\n"
         );
         stream.write_all(answer.as_bytes()).await.unwrap();
     })
     .await;
-    let outcome = probe(server.address, &head(), AMPLE).await;
-    assert_eq!(outcome, Err(Failure::Status(301)));
-    let verdict = if outcome.is_ok() { "up" } else { "down" };
-    assert_eq!(verdict, vector("T177", "expected"));
+    let outcome = probe(server.address, http, AMPLE).await;
     assert_eq!(server.requests().len(), 1);
     assert!(elsewhere.requests().is_empty());
+    match outcome {
+        Ok(_) => "up",
+        Err(failure) => {
+            assert_eq!(failure, Failure::Status(status));
+            "down"
+        }
+    }
+}
+
+#[tokio::test]
+async fn t177_a_redirect_is_down_and_not_followed() {
+    assert_eq!(redirected(301, &head()).await, vector("T177", "expected"));
+}
+
+#[tokio::test]
+async fn t180_a_redirect_out_of_all_ranges_is_down_and_one_in_a_range_is_not_followed_either() {
+    let range = |low, high| StatusRange::new(low, high).unwrap();
+    let http = HttpProbe {
+        expect: vec![range(200, 299), range(301, 301)],
+        ..head()
+    };
+    assert_eq!(redirected(302, &http).await, vector("T180", "expected"));
+    assert_eq!(redirected(301, &http).await, "up");
 }
 
 #[tokio::test]

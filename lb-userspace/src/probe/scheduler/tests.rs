@@ -9,7 +9,7 @@ use tokio::{
 
 use super::*;
 use crate::{
-    model::ProbeKind,
+    model::{ProbeKind, ProbedAt},
     probe::{
         Failure, Phase,
         fixtures::{self, group, head, model, name},
@@ -106,6 +106,21 @@ async fn a_shared_stream_is_probed_at_the_lowest_interval() {
         assert!(sample.is_ok(), "{sample:?}");
     }
     assert!((TICK * 9..AMPLE).contains(&start.elapsed()));
+}
+
+#[tokio::test]
+async fn a_backend_is_probed_where_its_own_table_says() {
+    let server = healthy().await;
+    let elsewhere = group("g", &["a"], Some(fixtures::probe(TICK, AMPLE)), (4, 2));
+    let mut model = model([elsewhere]);
+    model.backends.get_mut("a").unwrap().probe = ProbedAt {
+        address: Some(server.address.ip()),
+        port: Some(server.address.port()),
+    };
+    let (mut scheduler, mut samples) = scheduler(1);
+    scheduler.set(&streams(&model, |_, _| true));
+    next(&mut samples).await.1.unwrap();
+    assert!(server.requests()[0].contains(&format!("host: {}", server.address)));
 }
 
 #[tokio::test]

@@ -2,12 +2,8 @@ use std::path::Path;
 
 use super::*;
 use crate::{
-    model::{Authorities, Forward, Health, HttpProbe, HttpsProbe, Method, StatusRange, Trust},
-    probe::{
-        Window,
-        fixtures::{self, group, model, name},
-        vector,
-    },
+    model::{Authorities, Forward, HttpProbe, HttpsProbe, Method, ProbedAt, StatusRange, Trust},
+    probe::fixtures::{self, group, model, name},
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -18,19 +14,6 @@ fn seconds(interval: u64, timeout: u64) -> Probe {
 
 fn all(model: &Model) -> BTreeMap<StreamKey, Schedule> {
     streams(model, |_, _| true)
-}
-
-#[test]
-fn t181_one_endpoint_in_two_groups_has_one_stream_at_the_lowest_interval() {
-    let streams = all(&model([
-        group("g1", &["a"], Some(seconds(30, 5)), (5, 3)),
-        group("g2", &["a"], Some(seconds(10, 5)), (4, 2)),
-    ]));
-    let intervals: Vec<_> = streams
-        .values()
-        .map(|s| s.interval.as_secs().to_string())
-        .collect();
-    assert_eq!(intervals, [vector("T181", "expected")]);
 }
 
 #[test]
@@ -89,6 +72,26 @@ fn what_differs_in_any_part_of_the_key_has_its_own_stream() {
 }
 
 #[test]
+fn a_backend_that_is_probed_elsewhere_has_its_stream_there() {
+    let mut model = model([
+        group("g1", &["a", "b"], Some(seconds(30, 5)), (4, 2)),
+        group("g2", &["b"], Some(seconds(10, 5)), (4, 2)),
+    ]);
+    let elsewhere = ProbedAt {
+        address: Some([10, 9, 9, 9].into()),
+        port: Some(8080),
+    };
+    model.backends.get_mut("b").unwrap().probe = elsewhere;
+    let streams = all(&model);
+    let places: Vec<_> = streams.keys().map(|key| (key.address, key.port)).collect();
+    let expected = [([10, 0, 0, 1], 80), ([10, 9, 9, 9], 8080)];
+    assert_eq!(
+        places,
+        expected.map(|(host, port)| (IpAddr::from(host), port))
+    );
+}
+
+#[test]
 fn what_is_disabled_or_has_no_probe_is_not_probed() {
     let probed = group("g1", &["a", "b"], Some(seconds(30, 5)), (4, 2));
     let unprobed = group("g2", &["a", "b"], None, (4, 2));
@@ -111,28 +114,6 @@ fn a_group_whose_member_is_not_probed_has_no_say_in_the_schedule() {
         (schedules[0].interval, schedules[0].hasty),
         (30 * SECOND, 3)
     );
-}
-
-#[test]
-fn haste_lasts_until_every_outcome_is_decided_and_every_kept_window_overruled() {
-    for (window, required) in [(1, 1), (4, 1), (4, 2), (4, 3), (5, 3), (6, 2), (6, 6)] {
-        let rule = HealthRule::new(window, required).unwrap();
-        let after = |kept: usize, samples: usize, bits: u32| {
-            let mut window = Window::new(rule);
-            (0..kept).for_each(|_| window.record(bits & 1 == 0));
-            (0..samples).for_each(|bit| window.record(bits >> bit & 1 == 1));
-            window
-        };
-        let suffices = |samples: usize| {
-            let decided = (0..1 << samples).all(|bits| after(0, samples, bits).decided());
-            let full = rule.window();
-            decided
-                && after(full, samples, 0).health() == Health::Down
-                && after(full, samples, u32::MAX).health() == Health::Up
-        };
-        let enough = enough_to_decide(rule);
-        assert!(suffices(enough) && !suffices(enough - 1), "{rule:?}");
-    }
 }
 
 #[test]
@@ -182,6 +163,7 @@ fn phases_differ_between_edges_and_spread_over_the_interval() {
         forward: Forward::L2Dsr,
         location: None,
         region: None,
+        probe: ProbedAt::default(),
     };
     let (fra, ams) = (name("fra-1"), name("ams-1"));
     let keys = (0..10_000).map(|host| stream_key(&backend(host), &seconds(30, 5)));

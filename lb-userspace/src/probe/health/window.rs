@@ -2,7 +2,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{Health, HealthRule};
+use crate::model::{Health, WindowRule};
 
 /// The newest probe results of one member, and what its rule makes of them (S37, S38).
 ///
@@ -10,40 +10,41 @@ use crate::model::{Health, HealthRule};
 /// has the required number of good ones, not before.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(try_from = "Kept", into = "Kept")]
-pub struct Window {
-    rule: HealthRule,
+pub(super) struct Window {
+    pub(super) rule: WindowRule,
     /// Oldest first, at most `rule.window()`.
     samples: VecDeque<bool>,
 }
 
 impl Window {
-    /// A window that has seen nothing.
-    pub fn new(rule: HealthRule) -> Self {
-        Self {
-            rule,
-            samples: VecDeque::with_capacity(rule.window()),
-        }
+    /// A window full of what makes a member so; an empty one for [`Health::Checking`].
+    pub(super) fn new(rule: WindowRule, health: Health) -> Self {
+        let samples = match health {
+            Health::Checking => VecDeque::with_capacity(rule.window()),
+            Health::Down | Health::Up => vec![health == Health::Up; rule.window()].into(),
+        };
+        Self { rule, samples }
     }
 
     /// The same history under another rule: the newest samples that fit into its window.
     ///
     /// A larger window can be undecided again, as the samples that it asks for were never taken or
     /// are forgotten.
-    pub fn under(mut self, rule: HealthRule) -> Self {
+    pub(super) fn under(mut self, rule: WindowRule) -> Self {
         self.rule = rule;
         self.forget();
         self
     }
 
     /// Takes the next result.
-    pub fn record(&mut self, good: bool) {
+    pub(super) fn record(&mut self, good: bool) {
         self.samples.push_back(good);
         self.forget();
     }
 
     /// What the rule says. A member is [`Health::Checking`] until the window is
     /// [decided](Self::decided).
-    pub fn health(&self) -> Health {
+    pub(super) fn health(&self) -> Health {
         if self.good() >= self.rule.required() {
             Health::Up
         } else if self.decided() {
@@ -55,7 +56,7 @@ impl Window {
 
     /// Whether there is a first verdict: as many good samples as required, or as many bad ones, or
     /// a full window. Under one rule a decided window stays decided.
-    pub fn decided(&self) -> bool {
+    pub(super) fn decided(&self) -> bool {
         let (seen, good) = (self.samples.len(), self.good());
         good >= self.rule.required()
             || seen - good >= self.rule.required()
@@ -63,7 +64,7 @@ impl Window {
     }
 
     /// What stands behind the health, for people.
-    pub fn why(&self) -> String {
+    pub(super) fn why(&self) -> String {
         let (seen, good, required) = (self.samples.len(), self.good(), self.rule.required());
         if !self.decided() {
             return format!("checking: {good} of {required} good probes so far");
@@ -110,7 +111,7 @@ impl TryFrom<Kept> for Window {
 
     fn try_from(kept: Kept) -> Result<Self, String> {
         let rule =
-            HealthRule::new(kept.window, kept.required).map_err(|error| error.to_string())?;
+            WindowRule::new(kept.window, kept.required).map_err(|error| error.to_string())?;
         if kept.samples.len() > rule.window() {
             return Err("more samples than `window`".to_owned());
         }
