@@ -16,6 +16,8 @@ use crate::{model::Authorities, refusal};
 /// What a configuration needs of the host that it is for.
 #[derive(Clone, Copy)]
 pub(super) struct Host<'a> {
+    /// Where the configuration is: what relative paths in it begin at.
+    pub(super) directory: &'a Path,
     /// Reads a file.
     pub(super) read: &'a dyn Fn(&Path) -> io::Result<Vec<u8>>,
     /// The certificates (DER) of the authorities that this host trusts.
@@ -109,6 +111,7 @@ mod tests {
     /// What is wrong with a file of this content, or how many certificates are in it.
     fn read(content: &[u8]) -> Result<usize, Wrong> {
         let host = Host {
+            directory: Path::new(""),
             read: &|_| Ok(content.to_vec()),
             trusted: &none,
         };
@@ -140,6 +143,7 @@ mod tests {
         let reads = Cell::new(0);
         let count = || reads.set(reads.get() + 1);
         let host = Host {
+            directory: Path::new(""),
             read: &|_| {
                 count();
                 Ok(pem.clone().into_bytes())
@@ -160,6 +164,7 @@ mod tests {
     fn a_host_that_trusts_nobody_is_told_what_to_install() {
         for trusted in [vec![], vec![b"garbage".to_vec()]] {
             let host = Host {
+                directory: Path::new(""),
                 read: &|_| Ok(Vec::new()),
                 trusted: &|| trusted.clone(),
             };

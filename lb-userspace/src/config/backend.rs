@@ -1,4 +1,4 @@
-use super::{leaf, raw::Table};
+use super::{leaf, raw::Table, whereabouts};
 use crate::model::{Backend, Forward};
 
 /// Reads a `[[backend]]`.
@@ -7,10 +7,14 @@ pub(super) fn read(backend: &mut Table<'_>) -> Option<Backend> {
     let address = backend.required("address", "\"10.0.1.11\"", leaf::address);
     let modes = [Forward::L2Dsr, Forward::Ipip].map(|mode| (mode.as_str(), mode));
     let forward = backend.or("forward", Forward::L2Dsr, leaf::one_of(&modes));
+    let location = backend.optional("location", whereabouts::location);
+    let region = backend.optional("region", whereabouts::latency_region);
     Some(Backend {
         name: name?,
         address: address?,
         forward,
+        location,
+        region,
     })
 }
 
@@ -119,8 +123,10 @@ mod tests {
                     &["backend[0].forward: \"gre\" is unknown; use \"l2-dsr\" or \"ipip\""],
                 ),
                 (
-                    "address = \"10.0.0.1\"\nlocation = \"EU\"",
-                    &["backend[0].location: unknown key; known here: name, address, forward"],
+                    "address = \"10.0.0.1\"\nplace = \"EU\"",
+                    &[
+                        "backend[0].place: unknown key; known here: name, address, forward, location, region",
+                    ],
                 ),
             ],
         );

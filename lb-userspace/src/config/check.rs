@@ -1,4 +1,7 @@
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use super::{
     Checked,
@@ -6,7 +9,7 @@ use super::{
     backend, edge, family,
     group::{self, Surroundings},
     raw::{Found, Table},
-    service, sizes,
+    service, sizes, whereabouts,
 };
 use crate::{
     model::{Backend, Group, Model, Name, Service},
@@ -36,6 +39,7 @@ pub(super) fn file(root: &mut Table<'_>, host: Host<'_>) -> Option<Checked> {
     let groups = root.tables("group", |group| group::read(group, &around));
     check_group_ids(root, &groups);
     family::check(root, &services, &groups, &backends);
+    let whereabouts = whereabouts::read(root, host);
 
     let warnings = warnings(&backends, &groups, &services);
     let model = Model {
@@ -43,6 +47,7 @@ pub(super) fn file(root: &mut Table<'_>, host: Host<'_>) -> Option<Checked> {
         backends: by_name(backends, |backend| &backend.name),
         groups: by_name(groups, |group| &group.name),
         services: by_name(services, |service| &service.name),
+        whereabouts: Arc::new(whereabouts),
     };
     sizes::check(root, &model);
     Some(Checked { model, warnings })

@@ -7,8 +7,12 @@ use std::{
 use super::{Checked, authorities::Host, parse_on};
 use crate::refusal::{self, Refusal, Refused};
 
-/// Largest file that is read: what is larger was given by mistake.
+/// Largest configuration that is read: what is larger was given by mistake.
 const LARGEST: u64 = 16 << 20;
+
+/// Largest file that is read of those that a configuration names: databases of all addresses have some
+/// hundred MiB.
+const LARGEST_NAMED: u64 = 1 << 30;
 
 /// Reads and checks the file at `path`, and the files that it names.
 ///
@@ -16,11 +20,20 @@ const LARGEST: u64 = 16 << 20;
 /// The file can not be read, or has the mistakes of which [`parse`](super::parse) tells.
 pub fn load(path: &Path) -> Result<Checked, Refused> {
     let text = text(path)?;
+    load_text(path, &text)
+}
+
+/// Checks `text` as that of the file at `path`, and reads the files that it names.
+///
+/// # Errors
+/// The text has the mistakes of which [`parse`](super::parse) tells.
+pub fn load_text(path: &Path, text: &str) -> Result<Checked, Refused> {
     let host = Host {
+        directory: path.parent().unwrap_or(Path::new("")),
         read: &bytes,
         trusted: &trusted,
     };
-    parse_on(&text, host).map_err(|errors| Refused::file(path, errors))
+    parse_on(text, host).map_err(|errors| Refused::file(path, errors))
 }
 
 /// The text of the file at `path`.
@@ -48,7 +61,12 @@ fn bytes(path: &Path) -> io::Result<Vec<u8>> {
         return Err(io::Error::other("it is no regular file"));
     }
     let mut bytes = Vec::new();
-    File::open(path)?.take(LARGEST).read_to_end(&mut bytes)?;
+    let file = File::open(path)?;
+    let length = file.take(LARGEST_NAMED + 1).read_to_end(&mut bytes)?;
+    if length as u64 > LARGEST_NAMED {
+        let larger = format!("it is larger than {} MiB", LARGEST_NAMED >> 20);
+        return Err(io::Error::other(larger));
+    }
     Ok(bytes)
 }
 

@@ -144,7 +144,7 @@ fn all_mistakes_of_a_file_are_reported_at_once() {
         "group[0].member[1].priority: 6 is out of range; use 1 to 5",
         "group[0].member[1].weight: weight 0 does not exist in front-door; use 1 to 1000, or `enabled = false`, or `waggle backend drain`",
         "group[0].probe.health.required: 5 is out of range; use 1 to 4",
-        "colour: unknown key; known here: edge, backend, service, group",
+        "colour: unknown key; known here: edge, backend, service, group, locations, geography, latency",
     ];
     assert_eq!(mistakes(text), expected);
     assert_eq!(parse(text).unwrap_err().to_string(), expected.join("\n"));
@@ -252,11 +252,16 @@ fn uncommented() -> (String, usize) {
 #[test]
 fn the_annotated_file_states_the_defaults() {
     let (text, shown) = uncommented();
-    assert_eq!(shown, 26);
+    assert_eq!(shown, 33);
     let mut given = parse(&text).unwrap().model;
     let mut default = parse(ANNOTATED).unwrap().model;
-    // Host and headers have no default: the file shows an example.
+    // Host, headers and places have no default: the file shows an example.
+    assert_eq!(given.edge.location, "Europe.DE.Frankfurt".parse().ok());
     for model in [&mut given, &mut default] {
+        model.edge.location = None;
+        for backend in model.backends.values_mut() {
+            (backend.location, backend.region) = (None, None);
+        }
         let probe = model.groups.get_mut("web").unwrap().probe.as_mut().unwrap();
         let ProbeKind::Http(http) = &mut probe.kind else {
             panic!("{probe:?}")
@@ -300,6 +305,17 @@ fn the_annotated_file_names_every_key() {
         ("probe = { kind = \"http\" }", https),
         ("probe = { kind = \"http\" }", health),
         ("probe = { kind = \"http\" }", latency),
+        ("[edge]", format!("[locations]\n{unknown}\n[edge]")),
+        (
+            "[edge]",
+            format!("[locations]\nfiles = [{{ {unknown} }}]\n[edge]"),
+        ),
+        (
+            "[edge]",
+            format!("[locations]\ncustom = [{{ {unknown} }}]\n[edge]"),
+        ),
+        ("[edge]", format!("[geography]\n{unknown}\n[edge]")),
+        ("[edge]", format!("[latency]\n{unknown}\n[edge]")),
     ] {
         let Errors(problems) = parse(&with(part, &instead)).unwrap_err();
         let mut known = problems
@@ -311,7 +327,10 @@ fn the_annotated_file_names_every_key() {
             keys += 1;
         }
     }
-    assert_eq!(keys, 4 + 13 + 3 + 5 + 6 + 3 + 4 + 12 + 15 + 2 + 3);
+    assert_eq!(
+        keys,
+        7 + 14 + 5 + 5 + 6 + 3 + 4 + 12 + 15 + 2 + 3 + 2 + 2 + 2 + 1 + 1
+    );
 }
 
 /// Values of every type, most of them wrong wherever they stand.

@@ -2,7 +2,8 @@ use std::{fmt, net::IpAddr};
 
 use lb_common::{ForwardMode, Target};
 
-use super::Name;
+use super::{Location, Name};
+use crate::whereabouts::LatencyRegion;
 
 /// How packets reach a backend.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -58,6 +59,10 @@ pub struct Backend {
     pub address: IpAddr,
     /// How packets reach it.
     pub forward: Forward,
+    /// Its place, by which clients near to it find it; none says nothing of that.
+    pub location: Option<Location>,
+    /// The region of latency tables that it stands in (S73).
+    pub region: Option<LatencyRegion>,
 }
 
 impl Backend {

@@ -60,10 +60,7 @@ const STATES: [(&str, &str); 3] = [
         "CA",
         "CA-AB CA-BC CA-MB CA-NB CA-NL CA-NS CA-NT CA-NU CA-ON CA-PE CA-QC CA-SK CA-YT",
     ),
-    (
-        "AU",
-        "AU-ACT AU-NSW AU-NT AU-QLD AU-SA AU-TAS AU-VIC AU-WA",
-    ),
+    ("AU", "AU-ACT AU-NSW AU-NT AU-QLD AU-SA AU-TAS AU-VIC AU-WA"),
 ];
 
 /// Countries that the published hierarchy leaves out: they are in no group, and in the world only.

@@ -117,9 +117,7 @@ impl fmt::Display for Qualifiers {
 }
 
 /// Takes the letters up to the next dot that is not in quotes.
-fn next_qualifier(
-    letters: &mut Peekable<Chars<'_>>,
-) -> Result<Option<Qualifier>, InvalidLocation> {
+fn next_qualifier(letters: &mut Peekable<Chars<'_>>) -> Result<Option<Qualifier>, InvalidLocation> {
     while letters.next_if(|it| *it == ' ').is_some() {}
     let mut text = String::new();
     let quoted = letters.next_if_eq(&'"').is_some();

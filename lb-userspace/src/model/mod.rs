@@ -15,7 +15,7 @@ mod service;
 mod share;
 mod trust;
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 pub use self::{
     backend::{Backend, Destination, Forward, Identity, Mac, family},
@@ -35,6 +35,7 @@ pub use self::{
     share::Share,
     trust::{Authorities, Trust},
 };
+use crate::whereabouts::Whereabouts;
 
 /// A checked configuration: every name that it uses exists in it.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -47,4 +48,6 @@ pub struct Model {
     pub groups: BTreeMap<Name, Group>,
     /// All services.
     pub services: BTreeMap<Name, Service>,
+    /// Where clients are.
+    pub whereabouts: Arc<Whereabouts>,
 }

@@ -42,6 +42,7 @@ macro_rules! refusals {
 }
 
 pub(crate) mod command;
+pub(crate) mod data;
 pub(crate) mod edge;
 pub(crate) mod file;
 pub(crate) mod group;
@@ -145,6 +146,7 @@ pub const CONFIGURATION: &[Area] = &[
     service::AREA,
     group::AREA,
     probe::AREA,
+    data::AREA,
     size::AREA,
     warning::AREA,
 ];

@@ -120,14 +120,15 @@ fn regions_of_latency_tables_are_compared_without_case() {
 
 /// Prefixes of a few addresses, so that they hold each other often.
 fn prefixes() -> impl Strategy<Value = Vec<(Prefix, u8)>> {
-    let prefix = (any::<bool>(), 0..64_u8, 0..=6_u8, 0..4_u8).prop_map(|(v4, host, length, value)| {
-        let host = u128::from(host);
-        let (address, length) = match v4 {
-            true => (IpAddr::V4(Ipv4Addr::from_bits(host as u32)), 26 + length),
-            false => (IpAddr::V6(Ipv6Addr::from_bits(host)), 122 + length),
-        };
-        (Prefix::around(address, length).unwrap(), value)
-    });
+    let prefix =
+        (any::<bool>(), 0..64_u8, 0..=6_u8, 0..4_u8).prop_map(|(v4, host, length, value)| {
+            let host = u128::from(host);
+            let (address, length) = match v4 {
+                true => (IpAddr::V4(Ipv4Addr::from_bits(host as u32)), 26 + length),
+                false => (IpAddr::V6(Ipv6Addr::from_bits(host)), 122 + length),
+            };
+            (Prefix::around(address, length).unwrap(), value)
+        });
     proptest::collection::vec(prefix, 0..12).prop_map(|mut prefixes| {
         prefixes.sort_unstable_by_key(|(prefix, _)| *prefix);
         prefixes.dedup_by_key(|(prefix, _)| *prefix);

@@ -74,6 +74,8 @@ fn explained(group: &Group, states: &[MemberState]) -> Explanation {
             name: group.members[*member].backend.clone(),
             address: Ipv4Addr::from_bits(0x0a00_0000 + *member as u32).into(),
             forward: Forward::L2Dsr,
+            location: None,
+            region: None,
         }
         .identity()
     };

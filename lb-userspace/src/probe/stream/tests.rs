@@ -180,6 +180,8 @@ fn phases_differ_between_edges_and_spread_over_the_interval() {
         name: name("x"),
         address: [10, 0, (host >> 8) as u8, host as u8].into(),
         forward: Forward::L2Dsr,
+        location: None,
+        region: None,
     };
     let (fra, ams) = (name("fra-1"), name("ams-1"));
     let keys = (0..10_000).map(|host| stream_key(&backend(host), &seconds(30, 5)));

@@ -21,6 +21,7 @@ fn model(probe: &str) -> Result<Model, String> {
     let key = KeyPair::generate().unwrap();
     let certificate = CertificateParams::default().self_signed(&key).unwrap();
     let host = Host {
+        directory: Path::new(""),
         read: &|path| match path.to_str() {
             Some("/ca.pem") => Ok(certificate.pem().into_bytes()),
             Some("/key.pem") => Ok(key.serialize_pem().into_bytes()),
