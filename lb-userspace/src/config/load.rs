@@ -1,11 +1,15 @@
 use std::{
     fs::{self, File},
     io::{self, Read},
+    os::unix::fs::MetadataExt as _,
     path::Path,
 };
 
 use super::{Checked, authorities::Host, parse_on};
-use crate::refusal::{self, Refusal, Refused};
+use crate::{
+    refusal::{self, Refusal, Refused},
+    whereabouts::Stamp,
+};
 
 /// Largest configuration that is read: what is larger was given by mistake.
 const LARGEST: u64 = 16 << 20;
@@ -31,6 +35,7 @@ pub fn load_text(path: &Path, text: &str) -> Result<Checked, Refused> {
     let host = Host {
         directory: path.parent().unwrap_or(Path::new("")),
         read: &bytes,
+        stamp: &stamp,
         trusted: &trusted,
     };
     parse_on(text, host).map_err(|errors| Refused::file(path, errors))
@@ -68,6 +73,16 @@ fn bytes(path: &Path) -> io::Result<Vec<u8>> {
         return Err(io::Error::other(larger));
     }
     Ok(bytes)
+}
+
+/// What the file at `path` is now; none if it can not be looked at.
+pub fn stamp(path: &Path) -> Option<Stamp> {
+    let metadata = fs::metadata(path).ok()?;
+    Some(Stamp {
+        inode: metadata.ino(),
+        size: metadata.len(),
+        changed: (metadata.ctime(), metadata.ctime_nsec()),
+    })
 }
 
 /// The certificates of the authorities that the system trusts: on Debian those of the package

@@ -35,11 +35,9 @@ mod tests;
 
 pub use self::{
     listeners::warnings_of_this_host,
-    load::{load, load_text, text},
+    load::{load, load_text, stamp, text},
     summary::{GroupSummary, MapMemory, ServiceSummary, Summary, WhereaboutsSummary, summary},
 };
-
-use std::path::Path;
 
 use self::{authorities::Host, report::Report};
 use crate::{
@@ -61,12 +59,7 @@ pub struct Checked {
 /// # Errors
 /// Every mistake of the text at once; only a text that is not TOML stops at the first.
 pub fn parse(text: &str) -> Result<Checked, Errors> {
-    let host = Host {
-        directory: Path::new(""),
-        read: &|_| Err(std::io::ErrorKind::NotFound.into()),
-        trusted: &Vec::new,
-    };
-    parse_on(text, host)
+    parse_on(text, Host::empty())
 }
 
 /// The same on `host`.

@@ -171,6 +171,7 @@ impl Files<'_> {
         self.read.borrow_mut().0.push(DataFile {
             key: key.to_owned(),
             path: path.clone(),
+            stamp: (self.host.stamp)(&path),
         });
         let bytes = (self.host.read)(&path)
             .map_err(|error| vec![refusal::data::unreadable_data(path.display(), error)])?;

@@ -152,9 +152,8 @@ fn misled() -> BTreeSet<Code> {
     )];
     let code = |(code, files, content): &(&'static str, &str, &[u8])| {
         let host = Host {
-            directory: Path::new(""),
             read: &|_| Ok(content.to_vec()),
-            trusted: &Vec::new,
+            ..Host::empty()
         };
         let Errors(errors) = parse_on(&format!("{files}\n{GOOD}"), host).unwrap_err();
         let codes: Vec<_> = errors.iter().map(|it| it.code.clone()).collect();
@@ -304,12 +303,10 @@ fn large() -> [(&'static str, String); 4] {
 fn untrusted() -> Vec<Code> {
     let broken = b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
     let code = |probe: &str, read: &dyn Fn(&Path) -> io::Result<Vec<u8>>| {
-        let trusted = &Vec::new;
         let text = with("\"http\"", probe);
         let host = Host {
-            directory: Path::new(""),
             read,
-            trusted,
+            ..Host::empty()
         };
         let Errors(errors) = parse_on(&text, host).unwrap_err();
         errors[0].code.clone()

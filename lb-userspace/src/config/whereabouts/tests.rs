@@ -23,7 +23,7 @@ fn parse(text: &str, files: &[(&str, &[u8])]) -> Result<Checked, Errors> {
     let host = Host {
         directory: Path::new("/etc/waggle"),
         read: &read,
-        trusted: &Vec::new,
+        ..Host::empty()
     };
     parse_on(text, host)
 }
@@ -240,7 +240,7 @@ fn every_file_is_read_once_and_from_where_the_configuration_is() {
     let host = Host {
         directory: Path::new("conf"),
         read: &record,
-        trusted: &Vec::new,
+        ..Host::empty()
     };
     let text = format!("{GOOD}[latency]\nfiles = [\"a.csv\", \"../b.csv\"]\n");
     parse_on(&text, host).unwrap();

@@ -21,13 +21,13 @@ fn model(probe: &str) -> Result<Model, String> {
     let key = KeyPair::generate().unwrap();
     let certificate = CertificateParams::default().self_signed(&key).unwrap();
     let host = Host {
-        directory: Path::new(""),
         read: &|path| match path.to_str() {
             Some("/ca.pem") => Ok(certificate.pem().into_bytes()),
             Some("/key.pem") => Ok(key.serialize_pem().into_bytes()),
             _ => Err(io::ErrorKind::NotFound.into()),
         },
         trusted: &|| vec![certificate.der().to_vec()],
+        ..Host::empty()
     };
     let probe = format!("probe = {{ {probe} }}");
     let text = with("probe = { kind = \"http\" }", &probe);
