@@ -1,6 +1,7 @@
 //! The one loop: events in, effects out.
 
 mod answer;
+mod data;
 mod log;
 mod measures;
 mod prove;
@@ -11,6 +12,7 @@ use std::{
     collections::BTreeSet,
     mem,
     path::{Path, PathBuf},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -23,6 +25,7 @@ use tokio::{
 };
 
 use self::{
+    data::{DataFiles, Reread},
     measures::Measures,
     prove::{Loaded, Proving},
     state::StateFile,
@@ -58,19 +61,21 @@ const NOW_AND_THEN: u32 = 10;
 ///
 /// It could not start: each reason with its mend.
 pub async fn run(path: &Path) -> Result<(), Refused> {
-    let checked = config::load(path)?;
+    let text: Arc<str> = config::text(path)?.into();
+    let checked = config::load_text(path, &text)?;
     let of_this_host = config::warnings_of_this_host(&checked.model);
     of_this_host
         .iter()
         .chain(&checked.warnings)
         .for_each(log::warn);
-    let (mut daemon, mut inputs) = Daemon::start(path, checked.model).await?;
+    let (mut daemon, mut inputs) = Daemon::start(path, text, checked.model).await?;
     daemon.serve(&mut inputs).await;
     Ok(daemon.end()?)
 }
 
 struct Daemon {
     config: PathBuf,
+    data: DataFiles,
     started: Instant,
     engine: Engine,
     kernel: Kernel,
@@ -101,6 +106,7 @@ struct Inputs {
     ways: mpsc::Receiver<(Destination, Way)>,
     questions: mpsc::Receiver<Question>,
     provers: mpsc::Receiver<Loaded>,
+    rereads: mpsc::Receiver<Reread>,
     scrapes: mpsc::Receiver<Scrape>,
     terminate: Signal,
     interrupt: Signal,
@@ -125,6 +131,7 @@ impl Daemon {
                 }
                 Some(question) = inputs.questions.recv() => self.take(question),
                 Some(loaded) = inputs.provers.recv() => self.take_loaded(loaded),
+                Some(reread) = inputs.rereads.recv() => self.take_reread(reread),
                 Some(scrape) = inputs.scrapes.recv() => {
                     let _client_is_gone = scrape.send(self.snapshot());
                 }
@@ -153,6 +160,7 @@ impl Daemon {
         self.kernel.heartbeat(monotonic());
         self.tables.release();
         self.look_at_the_interface();
+        self.look_at_data_files();
         self.turns = self.turns.wrapping_add(1);
         let now_and_then = self.turns.is_multiple_of(NOW_AND_THEN);
         if now_and_then || self.pending.is_some() {

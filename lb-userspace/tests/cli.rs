@@ -187,7 +187,7 @@ fn check_prints_one_document_for_tools_whatever_it_finds() {
             "path": "colour",
             "code": "unknown-key",
             "message": "unknown key",
-            "mend": "known here: edge, backend, service, group",
+            "mend": "known here: edge, backend, service, group, locations, geography, latency",
         },
     ] });
     assert_eq!(document, expected);

@@ -4,6 +4,7 @@ mod network {
     mod admin;
     mod all_down;
     mod control;
+    mod data_files;
     mod edges;
     mod failover;
     mod fragments;

@@ -144,6 +144,11 @@ fn edge(status: &Status) -> String {
         pin_dir: _,
     } = &status.edge;
     let pending = (status.pending.iter()).map(|why| format!("NOT IN FORCE YET: {why}\n"));
+    let broken = status.data_files.iter().filter_map(|file| {
+        let why = file.broken.as_ref()?;
+        let path = file.path.display();
+        Some(format!("BROKEN {path}, what it said before holds: {why}\n"))
+    });
     let uptime = humantime::format_duration(Duration::from_secs(*uptime_s));
     let silent = match heartbeat_age_s {
         0..=5 => String::new(),
@@ -157,7 +162,7 @@ fn edge(status: &Status) -> String {
     format!(
         "edge {name} on {interface} ({mode}), pid {pid}, up {uptime}{silent}, {}\n{flows} of {flow_entries} flow entries live\n{}",
         config.display(),
-        pending.collect::<String>(),
+        pending.chain(broken).collect::<String>(),
     )
 }
 

@@ -11,15 +11,31 @@ use rustls::{
 };
 
 use super::report::Wrong;
-use crate::{model::Authorities, refusal};
+use crate::{model::Authorities, refusal, whereabouts::Stamp};
 
 /// What a configuration needs of the host that it is for.
 #[derive(Clone, Copy)]
 pub(super) struct Host<'a> {
+    /// Where the configuration is: what relative paths in it begin at.
+    pub(super) directory: &'a Path,
     /// Reads a file.
     pub(super) read: &'a dyn Fn(&Path) -> io::Result<Vec<u8>>,
+    /// What a file is now; none if there is none.
+    pub(super) stamp: &'a dyn Fn(&Path) -> Option<Stamp>,
     /// The certificates (DER) of the authorities that this host trusts.
     pub(super) trusted: &'a dyn Fn() -> Vec<Vec<u8>>,
+}
+
+impl Host<'static> {
+    /// One that has no file and trusts nobody.
+    pub(super) fn empty() -> Self {
+        Self {
+            directory: Path::new(""),
+            read: &|_| Err(io::ErrorKind::NotFound.into()),
+            stamp: &|_| None,
+            trusted: &Vec::new,
+        }
+    }
 }
 
 /// The authorities that probes trust; each source is read once for a whole configuration.
@@ -111,6 +127,7 @@ mod tests {
         let host = Host {
             read: &|_| Ok(content.to_vec()),
             trusted: &none,
+            ..Host::empty()
         };
         let read = Store::new(host).file(Path::new("/ca.pem"));
         read.map(|authorities| authorities.certificates().len())
@@ -148,6 +165,7 @@ mod tests {
                 count();
                 vec![der.clone()]
             },
+            ..Host::empty()
         };
         let store = Store::new(host);
         for _ in 0..3 {
@@ -160,8 +178,8 @@ mod tests {
     fn a_host_that_trusts_nobody_is_told_what_to_install() {
         for trusted in [vec![], vec![b"garbage".to_vec()]] {
             let host = Host {
-                read: &|_| Ok(Vec::new()),
                 trusted: &|| trusted.clone(),
+                ..Host::empty()
             };
             let wrong = refusal::probe::no_system_authorities();
             assert_eq!(Store::new(host).of_this_host(), Err(wrong));

@@ -170,9 +170,9 @@ mod tests {
                     &["backend[0].forward: \"gre\" is unknown; use \"l2-dsr\" or \"ipip\""],
                 ),
                 (
-                    "address = \"10.0.0.1\"\nlocation = \"EU\"",
+                    "address = \"10.0.0.1\"\nplace = \"EU\"",
                     &[
-                        "backend[0].location: unknown key; known here: name, address, forward, probe",
+                        "backend[0].place: unknown key; known here: name, address, forward, location, region, probe",
                     ],
                 ),
             ],

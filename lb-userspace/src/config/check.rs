@@ -1,4 +1,7 @@
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use super::{
     Checked,
@@ -7,7 +10,7 @@ use super::{
     group::{self, Surroundings},
     nesting::{self, Links},
     raw::{Found, Table},
-    service, sizes,
+    service, sizes, whereabouts,
 };
 use crate::{
     model::{Backend, Group, Member, Model, Name, Policy, Service, Who},
@@ -44,6 +47,7 @@ pub(super) fn file(root: &mut Table<'_>, host: Host<'_>) -> Option<Checked> {
     }
     check_latency_regions(root, &groups, &backends);
     family::check(root, &services, &groups, &backends, &links);
+    let whereabouts = whereabouts::read(root, host);
 
     let warnings = warnings(&backends, &groups, &services);
     let model = Model {
@@ -51,6 +55,7 @@ pub(super) fn file(root: &mut Table<'_>, host: Host<'_>) -> Option<Checked> {
         backends: by_name(backends, |backend| &backend.name),
         groups: by_name(groups, |group| &group.name),
         services: by_name(services, |service| &service.name),
+        whereabouts: Arc::new(whereabouts),
     };
     sizes::check(root, &model);
     Some(Checked { model, warnings })

@@ -15,7 +15,11 @@ use crate::{
 
 /// A prefix like "198.51.100.0/24", a range like "192.0.2.0-192.0.2.9", or one address.
 pub(super) fn clients(value: &Value) -> Result<Clients, Wrong> {
-    let text = leaf::text(value, WANTED)?;
+    clients_of(leaf::text(value, WANTED)?)
+}
+
+/// The same of a text.
+pub(super) fn clients_of(text: &str) -> Result<Clients, Wrong> {
     if let Some((address, length)) = text.split_once('/') {
         prefix(text, address, length).map(Clients::from)
     } else if let Some((first, last)) = text.split_once('-') {
@@ -51,7 +55,11 @@ fn prefix(text: &str, address: &str, length: &str) -> Result<Prefix, Wrong> {
 }
 
 fn range(text: &str, first: &str, last: &str) -> Result<Clients, Wrong> {
-    let [first, last] = [address(text, first)?, address(text, last)?];
+    range_of(text, address(text, first)?, address(text, last)?)
+}
+
+/// The addresses from `first` to `last`, as `text` has them.
+pub(super) fn range_of(text: &str, first: IpAddr, last: IpAddr) -> Result<Clients, Wrong> {
     if first.is_ipv4() != last.is_ipv4() {
         return Err(refusal::service::mixed_range(shown(text)));
     }

@@ -7,6 +7,7 @@ use super::{
     leaf::{self, shown},
     raw::Table,
     report::Wrong,
+    whereabouts,
 };
 use crate::{
     model::{Edge, XdpMode},
@@ -39,6 +40,7 @@ pub(super) fn read(edge: &mut Table<'_>) -> Option<Edge> {
     let startup_grace = edge.or("startup_grace", Duration::from_secs(10), grace);
     let flow_entries = edge.or("flow_entries", ONE_MILLION, flow_entries);
     let ring_slots = edge.or("ring_slots", ONE_MILLION, ring_slots);
+    let location = edge.optional("location", whereabouts::location);
     let insert_limit = edge.or("insert_limit", 500_000, leaf::within(1000..=u32::MAX));
 
     let name = name?;
@@ -52,6 +54,7 @@ pub(super) fn read(edge: &mut Table<'_>) -> Option<Edge> {
         state_dir: state_dir.unwrap_or_else(|| under(Edge::STATE_ROOT)),
         control: control.unwrap_or_else(|| format!("{}/{name}.sock", Edge::RUN_ROOT).into()),
         metrics,
+        location,
         startup_grace,
         flow_entries,
         ring_slots,

@@ -1,14 +1,22 @@
 use std::{
     fs::{self, File},
     io::{self, Read},
+    os::unix::fs::MetadataExt as _,
     path::Path,
 };
 
 use super::{Checked, authorities::Host, parse_on};
-use crate::refusal::{self, Refusal, Refused};
+use crate::{
+    refusal::{self, Refusal, Refused},
+    whereabouts::Stamp,
+};
 
-/// Largest file that is read: what is larger was given by mistake.
+/// Largest configuration that is read: what is larger was given by mistake.
 const LARGEST: u64 = 16 << 20;
+
+/// Largest file that is read of those that a configuration names: databases of all addresses have some
+/// hundred MiB.
+const LARGEST_NAMED: u64 = 1 << 30;
 
 /// Reads and checks the file at `path`, and the files that it names.
 ///
@@ -16,11 +24,21 @@ const LARGEST: u64 = 16 << 20;
 /// The file can not be read, or has the mistakes of which [`parse`](super::parse) tells.
 pub fn load(path: &Path) -> Result<Checked, Refused> {
     let text = text(path)?;
+    load_text(path, &text)
+}
+
+/// Checks `text` as that of the file at `path`, and reads the files that it names.
+///
+/// # Errors
+/// The text has the mistakes of which [`parse`](super::parse) tells.
+pub fn load_text(path: &Path, text: &str) -> Result<Checked, Refused> {
     let host = Host {
+        directory: path.parent().unwrap_or(Path::new("")),
         read: &bytes,
+        stamp: &stamp,
         trusted: &trusted,
     };
-    parse_on(&text, host).map_err(|errors| Refused::file(path, errors))
+    parse_on(text, host).map_err(|errors| Refused::file(path, errors))
 }
 
 /// The text of the file at `path`.
@@ -48,8 +66,23 @@ fn bytes(path: &Path) -> io::Result<Vec<u8>> {
         return Err(io::Error::other("it is no regular file"));
     }
     let mut bytes = Vec::new();
-    File::open(path)?.take(LARGEST).read_to_end(&mut bytes)?;
+    let file = File::open(path)?;
+    let length = file.take(LARGEST_NAMED + 1).read_to_end(&mut bytes)?;
+    if length as u64 > LARGEST_NAMED {
+        let larger = format!("it is larger than {} MiB", LARGEST_NAMED >> 20);
+        return Err(io::Error::other(larger));
+    }
     Ok(bytes)
+}
+
+/// What the file at `path` is now; none if it can not be looked at.
+pub fn stamp(path: &Path) -> Option<Stamp> {
+    let metadata = fs::metadata(path).ok()?;
+    Some(Stamp {
+        inode: metadata.ino(),
+        size: metadata.len(),
+        changed: (metadata.ctime(), metadata.ctime_nsec()),
+    })
 }
 
 /// The certificates of the authorities that the system trusts: on Debian those of the package

@@ -1,8 +1,8 @@
 //! From a configuration file to a [`Model`].
 //!
 //! `raw` knows TOML, `leaf` single values; then one file per kind of table (`edge`, `backend`,
-//! `service`, `group`, `probe`) says which keys there are and what they may hold, and `check` puts
-//! them together and compares them with each other, `family` by their addresses and `sizes` with the
+//! `service`, `group`, `probe`, `whereabouts`) says which keys there are and what they may hold, `data`
+//! reads files that the configuration names, and `check` puts all together and compares them with each other, `family` by their addresses and `sizes` with the
 //! kernel's tables. All of that is pure. `load` and `listeners` look at the host.
 //!
 //! A new key is one line in the file of its table, a field of the model, and a paragraph in
@@ -13,6 +13,7 @@ mod authorities;
 mod backend;
 mod check;
 mod clients;
+mod data;
 mod edge;
 mod family;
 mod group;
@@ -38,8 +39,8 @@ mod tests;
 
 pub use self::{
     listeners::warnings_of_this_host,
-    load::{load, text},
-    summary::{GroupSummary, MapMemory, ServiceSummary, Summary, summary},
+    load::{load, load_text, stamp, text},
+    summary::{GroupSummary, MapMemory, ServiceSummary, Summary, WhereaboutsSummary, summary},
 };
 
 use self::{authorities::Host, report::Report};
@@ -62,11 +63,7 @@ pub struct Checked {
 /// # Errors
 /// Every mistake of the text at once; only a text that is not TOML stops at the first.
 pub fn parse(text: &str) -> Result<Checked, Errors> {
-    let host = Host {
-        read: &|_| Err(std::io::ErrorKind::NotFound.into()),
-        trusted: &Vec::new,
-    };
-    parse_on(text, host)
+    parse_on(text, Host::empty())
 }
 
 /// The same on `host`.

@@ -183,6 +183,28 @@ impl<'r> Table<'r> {
         tables
     }
 
+    /// What `text` makes of each text in the list `key`, and `table` of each table.
+    pub(super) fn texts_or_tables<T>(
+        &mut self,
+        key: &'static str,
+        wanted: &str,
+        text: impl Fn(&str) -> Result<T, Wrong>,
+        mut table: impl FnMut(&mut Table<'_>) -> Option<T>,
+    ) -> Vec<Found<T>> {
+        let mut values = Vec::new();
+        let list = format!("a list of {wanted}");
+        for Found { path, value } in self.elements(key, &list).unwrap_or_default() {
+            let found = match &value {
+                Value::String(found) => text(found)
+                    .map_err(|wrong| self.report.add(&path, wrong))
+                    .ok(),
+                _ => self.enter(path.clone(), value, wanted, &mut table),
+            };
+            values.extend(found.map(|value| Found { path, value }));
+        }
+        values
+    }
+
     /// The entries of the table `key`, whose keys the operator chooses.
     pub(super) fn map<K, V>(
         &mut self,

@@ -30,6 +30,8 @@ pub struct Summary {
     pub prefixes: usize,
     /// Classes of clients that rules tell apart; 1 without rules.
     pub classes: usize,
+    /// Entries that tell where clients are.
+    pub whereabouts: WhereaboutsSummary,
     /// Rings needed at a time.
     pub rings: usize,
     /// Slots of the ring pool needed: for all rings, and for the longest once more, as a new ring
@@ -39,6 +41,17 @@ pub struct Summary {
     pub ring_pool: u32,
     /// Memory of the tables whose size is a setting.
     pub memory: Vec<MapMemory>,
+}
+
+/// How many entries tell where clients are, in files and in the configuration.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, serde::Serialize)]
+pub struct WhereaboutsSummary {
+    /// Addresses with a location.
+    pub locations: usize,
+    /// Addresses with a region of the geographic hierarchy.
+    pub geography: usize,
+    /// Prefixes with latencies to regions.
+    pub latency: usize,
 }
 
 /// A service in a [`Summary`].
@@ -114,6 +127,11 @@ pub fn summary(model: &Model) -> Summary {
         targets: used.values().map(|group| group.members.len()).sum(),
         prefixes: prefixes.sum(),
         classes: partition(model).classes.len(),
+        whereabouts: WhereaboutsSummary {
+            locations: model.whereabouts.locations().entries(),
+            geography: model.whereabouts.regions().entries(),
+            latency: model.whereabouts.latencies().entries(),
+        },
         rings: used.len(),
         ring_slots: slots.iter().sum::<u64>() + slots.iter().max().unwrap_or(&0),
         ring_pool: edge.ring_slots,
@@ -243,6 +261,17 @@ impl fmt::Display for Summary {
         } = self;
         writeln!(f, "prefixes   {prefixes}")?;
         writeln!(f, "classes    {classes}")?;
+        if self.whereabouts != WhereaboutsSummary::default() {
+            let WhereaboutsSummary {
+                locations,
+                geography,
+                latency,
+            } = self.whereabouts;
+            writeln!(
+                f,
+                "clients    {locations} location, {geography} geography, {latency} latency entries"
+            )?;
+        }
         writeln!(f, "rings      {rings}")?;
         writeln!(
             f,

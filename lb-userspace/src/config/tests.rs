@@ -1,3 +1,4 @@
+mod groups;
 mod refusals;
 
 use std::{fs, path::Path, time::Duration};
@@ -145,7 +146,7 @@ fn all_mistakes_of_a_file_are_reported_at_once() {
         "group[0].member[1].priority: 6 is out of range in front-door; use 1 to 5, or list `stages`, which take 1 to 1000",
         "group[0].member[1].weight: weight 0 does not exist in front-door; use 1 to 1000, or `enabled = false`, or `waggle backend drain`",
         "group[0].probe.health.required: 5 is out of range; use 1 to 4",
-        "colour: unknown key; known here: edge, backend, service, group",
+        "colour: unknown key; known here: edge, backend, service, group, locations, geography, latency",
     ];
     assert_eq!(mistakes(text), expected);
     assert_eq!(parse(text).unwrap_err().to_string(), expected.join("\n"));
@@ -253,11 +254,16 @@ fn uncommented() -> (String, usize) {
 #[test]
 fn the_annotated_file_states_the_defaults() {
     let (text, shown) = uncommented();
-    assert_eq!(shown, 28);
+    assert_eq!(shown, 34);
     let mut given = parse(&text).unwrap().model;
     let mut default = parse(ANNOTATED).unwrap().model;
-    // Host and headers have no default: the file shows an example.
+    // Host, headers and places have no default: the file shows an example.
+    assert_eq!(given.edge.location, "Europe.DE.Frankfurt".parse().ok());
     for model in [&mut given, &mut default] {
+        model.edge.location = None;
+        for backend in model.backends.values_mut() {
+            (backend.location, backend.region) = (None, None);
+        }
         let probe = model.groups.get_mut("web").unwrap().probe.as_mut().unwrap();
         let ProbeKind::Http(http) = &mut probe.kind else {
             panic!("{probe:?}")
@@ -307,6 +313,17 @@ fn the_annotated_file_names_every_key() {
             "name = \"a\"",
             format!("name = \"a\"\nprobe = {{ {unknown} }}"),
         ),
+        ("[edge]", format!("[locations]\n{unknown}\n[edge]")),
+        (
+            "[edge]",
+            format!("[locations]\nfiles = [{{ {unknown} }}]\n[edge]"),
+        ),
+        (
+            "[edge]",
+            format!("[locations]\ncustom = [{{ {unknown} }}]\n[edge]"),
+        ),
+        ("[edge]", format!("[geography]\n{unknown}\n[edge]")),
+        ("[edge]", format!("[latency]\n{unknown}\n[edge]")),
     ] {
         let Errors(problems) = parse(&with(part, &instead)).unwrap_err();
         let mut known = problems
@@ -318,7 +335,10 @@ fn the_annotated_file_names_every_key() {
             keys += 1;
         }
     }
-    assert_eq!(keys, 4 + 13 + 4 + 6 + 6 + 3 + 4 + 12 + 15 + 8 + 3 + 3 + 2);
+    assert_eq!(
+        keys,
+        7 + 14 + 6 + 6 + 6 + 3 + 4 + 12 + 15 + 8 + 3 + 3 + 2 + 3 + 2 + 2 + 1 + 1
+    );
 }
 
 /// Values of every type, most of them wrong wherever they stand.

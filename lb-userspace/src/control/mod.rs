@@ -7,6 +7,6 @@ mod server;
 
 pub use self::{
     client::{ask, find},
-    protocol::{EdgeView, MAX_REQUEST, Reloaded, Reply, Request, Status},
+    protocol::{DataFileView, EdgeView, MAX_REQUEST, Reloaded, Reply, Request, Status},
     server::{Question, serve},
 };

@@ -67,12 +67,25 @@ pub struct Status {
     /// Services and groups.
     #[serde(flatten)]
     pub view: View,
+    /// The files that tell where clients are.
+    pub data_files: Vec<DataFileView>,
     /// What keeps the tables from saying what was decided.
     pub pending: Option<Problem>,
     /// Packets by verdict, since the tables were made.
     pub verdicts: BTreeMap<String, u64>,
     /// Look-ups in the flow table by outcome, since the tables were made.
     pub flow_events: BTreeMap<String, u64>,
+}
+
+/// A file that tells where clients are.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct DataFileView {
+    /// The key that names it: `latency.files[0]`.
+    pub key: String,
+    /// Where it is.
+    pub path: PathBuf,
+    /// Why what it says now is not in use, but what it said before.
+    pub broken: Option<Problem>,
 }
 
 /// The daemon and its place.

@@ -3,6 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::PathBuf,
+    sync::Arc,
 };
 
 use lb_common::tick;
@@ -57,7 +58,8 @@ impl Daemon {
     /// Takes a configuration up whole or not at all.
     pub(super) fn reload(&mut self, path: Option<PathBuf>) -> Result<Reloaded, Refused> {
         let path = path.unwrap_or_else(|| self.config.clone());
-        let checked = config::load(&path)?;
+        let text: Arc<str> = config::text(&path)?.into();
+        let checked = config::load_text(&path, &text)?;
         let old = self.engine.model();
         let fixed = needs_restart(old, &checked.model);
         if !fixed.is_empty() {
@@ -71,6 +73,7 @@ impl Daemon {
         }
         warnings.extend(self.try_out(Event::Reload(Box::new(checked.model)))?);
         self.config = path;
+        self.data.replace(text, self.engine.model());
         let groups = self.engine.view().groups.into_iter();
         let undecided = groups.filter(|group| group.undecided);
         warnings.extend(undecided.map(|group| undecided_group(group.name).into()));
@@ -79,7 +82,7 @@ impl Daemon {
 
     /// Takes an event up if what follows from it fits: it is tried on a copy of the engine first.
     /// Says what did not go as it should.
-    fn try_out(&mut self, event: Event) -> Result<Vec<Problem>, Refusal> {
+    pub(super) fn try_out(&mut self, event: Event) -> Result<Vec<Problem>, Refusal> {
         let mut trial = self.engine.clone();
         let effects = trial.handle(event, self.started.elapsed())?;
         if let Some(image) = trial.image() {
@@ -149,6 +152,7 @@ impl Daemon {
                 flow_entries: edge.flow_entries,
             },
             view,
+            data_files: self.data_files(),
             pending: (self.pending.as_ref()).map(|(_, why)| why.clone().into()),
             verdicts: totals.packets_by_verdict(),
             flow_events: totals.packets_by_flow_event(),

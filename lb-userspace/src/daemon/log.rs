@@ -78,6 +78,11 @@ pub(super) fn warn(warning: &Problem) {
     tracing::warn!(code = %warning.code, "{warning}");
 }
 
+/// Tells an operator why data files are not taken as they are now.
+pub(super) fn unused_data(problem: &Problem) {
+    tracing::error!(code = %problem.code, "What data files said before holds: {problem}");
+}
+
 /// Hands the packet program's log to the daemon's, several times a second.
 pub(super) fn packets(object: &mut Ebpf) -> Result<(), Refusal> {
     let mut logger = EbpfLogger::init(object).map_err(|e| no_packet_log(reason(&e)))?;

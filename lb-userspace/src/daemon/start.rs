@@ -3,16 +3,20 @@
 use std::{
     collections::BTreeSet,
     path::Path,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use tokio::{
+    net::TcpListener,
     signal::unix::{Signal, SignalKind, signal},
     sync::mpsc,
 };
 
-use super::{Daemon, Inputs, log, measures::Measures, prove::Proving, state::StateFile};
+use super::{
+    Daemon, Inputs, data::DataFiles, log, measures::Measures, prove::Proving, state::StateFile,
+};
 use crate::{
     control,
     dataplane::{Kernel, Lock, Started, Tables, check_host},
@@ -31,7 +35,11 @@ impl Daemon {
         clippy::disallowed_methods,
         reason = "the daemon is where the clock is read"
     )]
-    pub(super) async fn start(path: &Path, model: Model) -> Result<(Self, Inputs), Refusal> {
+    pub(super) async fn start(
+        path: &Path,
+        text: Arc<str>,
+        model: Model,
+    ) -> Result<(Self, Inputs), Refusal> {
         allow_files();
         let [terminate, interrupt, hangup] = signals()?;
         let edge = &model.edge;
@@ -41,13 +49,11 @@ impl Daemon {
         let (sample_sender, samples) = mpsc::channel(1024);
         let (question_sender, questions) = mpsc::channel(64);
         let (proving, provers) = Proving::new();
+        let (data, rereads) = DataFiles::new(text, &model);
         let neighbours = Neighbours::start(&edge.interface, way_sender).await?;
         let (state, saved) = StateFile::open(&edge.state_dir)?;
         let (scrape_sender, scrapes) = mpsc::channel(64);
-        let listener = match edge.metrics {
-            Some(address) => Some(metrics::listen(address).await?),
-            None => None,
-        };
+        let listener = listen(edge).await?;
         control::serve(&edge.control, question_sender)?;
         let attached = attach(edge)?;
         let tables = attached.kernel.read_tables()?;
@@ -57,6 +63,7 @@ impl Daemon {
         let (engine, effects) = Engine::start(model, saved, adopted, Duration::ZERO);
         let mut daemon = Self {
             config: path.to_owned(),
+            data,
             started: Instant::now(),
             engine,
             kernel: attached.kernel,
@@ -85,6 +92,7 @@ impl Daemon {
             ways,
             questions,
             provers,
+            rereads,
             scrapes,
             terminate,
             interrupt,
@@ -102,6 +110,14 @@ fn signals() -> Result<[Signal; 3], Refusal> {
         hear(SignalKind::interrupt())?,
         hear(SignalKind::hangup())?,
     ])
+}
+
+/// Listens for those who ask for metrics, if the edge has a place for that.
+async fn listen(edge: &Edge) -> Result<Option<TcpListener>, Refusal> {
+    match edge.metrics {
+        Some(address) => metrics::listen(address).await.map(Some),
+        None => Ok(None),
+    }
 }
 
 fn attach(edge: &Edge) -> Result<Started, Refusal> {

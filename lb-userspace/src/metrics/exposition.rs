@@ -1,6 +1,9 @@
 //! The Prometheus text format, version 0.0.4.
 
-use std::fmt::{self, Write as _};
+use std::{
+    collections::BTreeMap,
+    fmt::{self, Write as _},
+};
 
 use lb_common::Counter;
 
@@ -48,6 +51,14 @@ fn daemon(snapshot: &Snapshot, text: &mut Text) {
     text.family::<0, &str>(&names::APPLY_TIME, took);
     let errors = Value::Count(snapshot.state_file_errors);
     text.one(&names::STATE_FILE_ERRORS, [], errors);
+    // A file may be named more than once.
+    let mut files = BTreeMap::new();
+    for file in &snapshot.status.data_files {
+        *files.entry(&file.path).or_insert(false) |= file.broken.is_some();
+    }
+    let files = files.into_iter();
+    let files = files.map(|(path, broken)| ([path.display().to_string()], broken.into()));
+    text.family(&names::DATA_FILE_BROKEN, files);
 }
 
 fn packets(snapshot: &Snapshot, text: &mut Text) {

@@ -74,6 +74,9 @@ metrics! {
     /// Times that the state file could not be written.
     Counter STATE_FILE_ERRORS = "waggle_state_file_errors_total" [];
 
+    /// Whether a file that tells where clients are is broken, so that what it said before holds (1 or 0).
+    Gauge DATA_FILE_BROKEN = "waggle_data_file_broken" ["file"];
+
     /// Packets by the way that they left the packet program, since the tables were made.
     Counter PACKETS = "waggle_packets_total" ["verdict"];
     /// Bytes of the frames of these packets.

@@ -53,6 +53,13 @@ fn edge(snapshot: &Snapshot, html: &mut Html) {
     if let Some(why) = &snapshot.status.pending {
         html.element("p", "bad", &format!("Not in force yet: {why}"));
     }
+    for file in &snapshot.status.data_files {
+        if let Some(why) = &file.broken {
+            let path = file.path.display();
+            let alarm = format!("{path} is broken, what it said before holds: {why}");
+            html.element("p", "bad", &alarm);
+        }
+    }
 }
 
 fn service(service: &ServiceView) -> Vec<Cell> {

@@ -10,6 +10,12 @@ pub fn changes(old: &Model, new: &Model) -> Vec<String> {
     if old.edge.startup_grace != new.edge.startup_grace {
         lines.push("edge: startup_grace changed".to_owned());
     }
+    if old.edge.location != new.edge.location {
+        lines.push("edge: location changed".to_owned());
+    }
+    if old.whereabouts != new.whereabouts {
+        lines.push("where clients are: changed".to_owned());
+    }
     compare(
         "backend",
         &old.backends,
@@ -19,6 +25,8 @@ pub fn changes(old: &Model, new: &Model) -> Vec<String> {
             out.field("address", a.address, b.address);
             out.field("forward", a.forward.as_str(), b.forward.as_str());
             out.opaque("probe", &a.probe, &b.probe);
+            out.opaque("location", &a.location, &b.location);
+            out.opaque("region", &a.region, &b.region);
         },
     );
     compare(

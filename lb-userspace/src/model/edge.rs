@@ -4,7 +4,7 @@ use std::{
     time::Duration,
 };
 
-use super::Name;
+use super::{Location, Name};
 
 /// How the program is attached to the interface.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, serde::Deserialize, serde::Serialize)]
@@ -39,6 +39,8 @@ pub struct Edge {
     pub control: PathBuf,
     /// Where metrics and the status page are served over HTTP, if they are.
     pub metrics: Option<SocketAddr>,
+    /// Where this host is.
+    pub location: Option<Location>,
     /// How long after the start a service whose group is still undecided is published anyway.
     pub startup_grace: Duration,
     /// Entries of the flow table; a power of two, at least 64.

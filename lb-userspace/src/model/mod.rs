@@ -20,7 +20,7 @@ mod share;
 mod stage;
 mod trust;
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 pub use self::{
     affinity::{Affinity, AffinityScope},
@@ -45,6 +45,7 @@ pub use self::{
     },
     trust::{Authorities, Trust},
 };
+use crate::whereabouts::Whereabouts;
 
 /// A checked configuration: every name that it uses exists in it.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -57,4 +58,6 @@ pub struct Model {
     pub groups: BTreeMap<Name, Group>,
     /// All services.
     pub services: BTreeMap<Name, Service>,
+    /// Where clients are.
+    pub whereabouts: Arc<Whereabouts>,
 }

@@ -1,6 +1,6 @@
 //! Models for tests.
 
-use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
 use crate::{
     model::{
@@ -75,6 +75,7 @@ pub(super) fn model(groups: impl IntoIterator<Item = Group>) -> Model {
             state_dir: PathBuf::new(),
             control: PathBuf::new(),
             metrics: None,
+            location: None,
             startup_grace: Duration::from_secs(10),
             flow_entries: 64,
             ring_slots: 0,
@@ -83,5 +84,6 @@ pub(super) fn model(groups: impl IntoIterator<Item = Group>) -> Model {
         backends: backends.into(),
         groups: groups.into_iter().map(|g| (g.name.clone(), g)).collect(),
         services: BTreeMap::new(),
+        whereabouts: Arc::default(),
     }
 }

@@ -147,6 +147,7 @@ pub const CONFIGURATION: &[Area] = &[
     group::AREA,
     data::AREA,
     probe::AREA,
+    data::AREA,
     size::AREA,
     warning::AREA,
 ];

@@ -7,17 +7,14 @@
 mod table;
 #[cfg(test)]
 mod tests;
+mod watch;
 
-use std::{
-    collections::BTreeMap,
-    fmt,
-    net::IpAddr,
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
+use std::{collections::BTreeMap, fmt, net::IpAddr, path::PathBuf, sync::Arc, time::Duration};
+
+pub use self::{
+    table::{Table, Twice},
+    watch::{Stamp, Watch},
 };
-
-pub use self::table::{Table, Twice};
 use crate::model::{Location, Region};
 
 /// A region that latencies are measured to, like `westeurope` (S66). It is compared without regard to
@@ -55,6 +52,8 @@ pub struct DataFile {
     pub key: String,
     /// Where it is.
     pub path: PathBuf,
+    /// What it was just before it was read; none if it was not there.
+    pub stamp: Option<Stamp>,
 }
 
 /// What a configuration knows of where clients are.
@@ -121,11 +120,6 @@ impl Whereabouts {
     /// The files that it was read from.
     pub fn files(&self) -> &[DataFile] {
         &self.files
-    }
-
-    /// Whether a file is among those that it was read from.
-    pub fn is_made_of(&self, file: &Path) -> bool {
-        self.files.iter().any(|known| known.path == file)
     }
 }
 

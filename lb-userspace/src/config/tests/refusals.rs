@@ -87,7 +87,90 @@ const CASES: &[(&str, &str, &str)] = &[
     ("group-of-other-family", "203.0.113.10", "2001:db8::10"),
     ("backend-of-other-family", "10.0.0.2", "2001:db8::2"),
     ("unused-backend", "{ backend = \"a\" }, ", ""),
+    ("bad-location", "[edge]", "[edge]\nlocation = \"Europe.\""),
+    ("bad-region", "\"10.0.0.1\"", "\"10.0.0.1\"\nregion = \"\""),
+    (
+        "bad-data-path",
+        "[edge]",
+        "[latency]\nfiles = [\"\"]\n[edge]",
+    ),
+    (
+        "unreadable-data",
+        "[edge]",
+        "[latency]\nfiles = [\"gone.csv\"]\n[edge]",
+    ),
 ];
+
+/// For each code a table of files and the content of those that provokes it.
+const DATA: &[(&str, &str, &[u8])] = &[
+    ("no-text", "latency = { files = [\"x\"] }", b"\xff"),
+    ("empty-data", "latency = { files = [\"x\"] }", b""),
+    (
+        "broken-mmdb",
+        "geography = { files = [\"x.mmdb\"] }",
+        b"no database",
+    ),
+    (
+        "no-location-file",
+        "locations = { files = [\"x\"] }",
+        b"192.0.2.1,192.0.2.2,EU,IE",
+    ),
+    (
+        "bad-columns",
+        "latency = { files = [\"x\"] }",
+        b"192.0.2.1,we",
+    ),
+    ("stray-quote", "latency = { files = [\"x\"] }", b"\"x"),
+    (
+        "bad-row-address",
+        "locations = { files = [\"x\"] }",
+        b"NSGEO1.0\nStart\nx,192.0.2.2,EU,IE",
+    ),
+    (
+        "bad-country",
+        "geography = { files = [\"x\"] }",
+        b"192.0.2.1,UK",
+    ),
+    (
+        "bad-state",
+        "geography = { files = [\"x\"] }",
+        b"192.0.2.1,US,XX",
+    ),
+    (
+        "bad-milliseconds",
+        "latency = { files = [\"x\"] }",
+        b"192.0.2.1,we,far",
+    ),
+    (
+        "row-twice",
+        "latency = { files = [\"x\"] }",
+        b"192.0.2.1,we,1\n192.0.2.1,we,2",
+    ),
+];
+
+/// The codes of files that tell where clients are and are not what they should be.
+fn misled() -> BTreeSet<Code> {
+    let many = "192.0.2.1\n".repeat(100);
+    let many = [(
+        "more-mistakes",
+        "latency = { files = [\"x\"] }",
+        many.as_bytes(),
+    )];
+    let code = |(code, files, content): &(&'static str, &str, &[u8])| {
+        let host = Host {
+            read: &|_| Ok(content.to_vec()),
+            ..Host::empty()
+        };
+        let Errors(errors) = parse_on(&format!("{files}\n{GOOD}"), host).unwrap_err();
+        let codes: Vec<_> = errors.iter().map(|it| it.code.clone()).collect();
+        assert!(
+            codes.contains(&Code::from(*code)),
+            "{code} is expected, {codes:?} came"
+        );
+        Code::from(*code)
+    };
+    DATA.iter().chain(&many).map(code).collect()
+}
 
 /// For each code the rules of the service that provoke it.
 const RULES: &[(&str, &str)] = &[
@@ -229,9 +312,12 @@ fn large() -> [(&'static str, String); 4] {
 fn untrusted() -> Vec<Code> {
     let broken = b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
     let code = |probe: &str, read: &dyn Fn(&Path) -> io::Result<Vec<u8>>| {
-        let trusted = &Vec::new;
         let text = with("\"http\"", probe);
-        let Errors(errors) = parse_on(&text, Host { read, trusted }).unwrap_err();
+        let host = Host {
+            read,
+            ..Host::empty()
+        };
+        let Errors(errors) = parse_on(&text, host).unwrap_err();
         errors[0].code.clone()
     };
     let named = "\"https\", host = \"a\", ca_file = \"/ca.pem\"";
@@ -258,7 +344,10 @@ fn provoked() -> BTreeSet<Code> {
         let rules = format!("group = \"g\"\nrule = [{rules}]");
         (*code, with("group = \"g\"", &rules))
     });
-    for (code, text) in short.chain(rules).chain(longer()).chain(large()) {
+    let groups = super::groups::CASES.iter();
+    let groups = groups.map(|(code, groups)| (*code, super::groups::text(groups)));
+    let all = short.chain(rules).chain(longer()).chain(large());
+    for (code, text) in all.chain(groups) {
         let codes: Vec<_> = found(&text).into_iter().map(|it| it.code).collect();
         let code = Code::from(code);
         assert!(codes.contains(&code), "{code} is expected, {codes:?} came");
@@ -276,6 +365,7 @@ fn provoked() -> BTreeSet<Code> {
     );
     provoked.extend(unread());
     provoked.extend(untrusted());
+    provoked.extend(misled());
     provoked
 }
 

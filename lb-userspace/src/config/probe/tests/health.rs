@@ -155,10 +155,7 @@ fn with_defaults(
     defaults: ProbeDefaults,
     keys: &str,
 ) -> Result<(Option<Probe>, HealthRule), Vec<String>> {
-    let host = Host {
-        read: &|_| Err(std::io::ErrorKind::NotFound.into()),
-        trusted: &Vec::new,
-    };
+    let host = Host::empty();
     let report = Report::default();
     let text = format!("probe = {{ {keys} }}");
     let found = raw::document(&text, &report, |root| {

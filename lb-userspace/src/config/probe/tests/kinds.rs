@@ -27,6 +27,7 @@ fn model(probe: &str) -> Result<Model, String> {
             _ => Err(io::ErrorKind::NotFound.into()),
         },
         trusted: &|| vec![certificate.der().to_vec()],
+        ..Host::empty()
     };
     let probe = format!("probe = {{ {probe} }}");
     let text = with("probe = { kind = \"http\" }", &probe);
