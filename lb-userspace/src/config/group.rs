@@ -13,8 +13,8 @@ use super::{
 };
 use crate::{
     model::{
-        AllDown, Group, HealthRule, Identity, Member, Name, NoAnswer, Policy, Prefix, Priority, Probe,
-        Region, Stage,
+        AllDown, Group, HealthRule, Identity, Member, Name, NoAnswer, Policy, Prefix, Priority,
+        Probe, Region, Stage,
     },
     refusal,
 };
@@ -52,7 +52,8 @@ pub(super) fn read(group: &mut Table<'_>, around: &Surroundings<'_>) -> Option<G
     }
     let ports = around.ports.as_ref().zip(name.as_ref());
     let ports = ports.map(|(ports, name)| ports.get(name).cloned().unwrap_or_default());
-    let (probe, health) = if group.has("probe") {
+    let has_probe = group.has("probe");
+    let (probe, health) = if has_probe {
         group.table("probe", |probe| {
             let defaults = preset::probe_defaults(policy);
             probe::read(probe, ports.as_ref(), &around.store, &defaults)
@@ -60,7 +61,7 @@ pub(super) fn read(group: &mut Table<'_>, around: &Surroundings<'_>) -> Option<G
     } else {
         (None, HealthRule::DEFAULT)
     };
-    if policy == Policy::FrontDoor {
+    if has_probe && policy == Policy::FrontDoor {
         check_probed(group, &members, probe.as_ref());
     }
     Some(Group {
@@ -137,7 +138,9 @@ fn members(
 
 /// Front Door may do without probes only where there is nothing to choose (S42).
 fn check_probed(group: &Table<'_>, members: &[Member], probe: Option<&Probe>) {
-    let backends = members.iter().filter(|it| it.enabled && it.backend().is_some());
+    let backends = members
+        .iter()
+        .filter(|it| it.enabled && it.backend().is_some());
     let enabled = backends.count();
     if probe.is_none() && enabled > 1 {
         group.wrong("probe", refusal::group::unprobed_members(enabled));

@@ -38,8 +38,10 @@ pub(super) fn read(
     let has_priority = member.has("priority");
     let priority = member.optional("priority", preset::priority(policy));
     let weight = member.optional("weight", preset::weight(policy));
+    let given = [member.length("clients"), member.length("geo")];
     let clients = member.list("clients", clients).unwrap_or_default();
     let geo = member.list("geo", region).unwrap_or_default();
+    let is_whole = given == [clients.len(), geo.len()] && has_priority == priority.is_some();
     let mut always_serve = false;
     let mut found = Member::new(Who::Backend("x".parse().ok()?));
     if is_group {
@@ -62,7 +64,8 @@ pub(super) fn read(
         geo,
         ..found
     };
-    Some((found, has_priority))
+    // With a part of what was given it would be compared with others in vain.
+    is_whole.then_some((found, has_priority))
 }
 
 fn who(member: &mut Table<'_>, around: &Surroundings<'_>) -> Option<Who> {

@@ -8,7 +8,8 @@ use super::{leaf, raw::Table, report::Wrong, stages};
 use crate::{
     model::{
         Affinity, AffinityScope, AllDown, LatencySource, NoProximity, NoRegion, NoSubnet, Percent,
-        Policy, Priority, ProbeDefaults, Spread, Stage, StoppedRegion, UnhealthyRegion, UnhealthySubnet, Weight,
+        Policy, Priority, ProbeDefaults, Spread, Stage, StoppedRegion, UnhealthyRegion,
+        UnhealthySubnet, Weight,
     },
     refusal,
 };

@@ -148,6 +148,9 @@ fn ring_slots(group: &Group) -> u64 {
     let mut weights: BTreeMap<_, Vec<u64>> = BTreeMap::new();
     for member in &group.members {
         let weight = u64::from(member.weight.value());
+        if weight == 0 {
+            continue;
+        }
         weights.entry(member.priority).or_default().push(weight);
     }
     let parts = weights.values().filter_map(|weights| {

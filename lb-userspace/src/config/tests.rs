@@ -254,7 +254,7 @@ fn uncommented() -> (String, usize) {
 #[test]
 fn the_annotated_file_states_the_defaults() {
     let (text, shown) = uncommented();
-    assert_eq!(shown, 34);
+    assert_eq!(shown, 38);
     let mut given = parse(&text).unwrap().model;
     let mut default = parse(ANNOTATED).unwrap().model;
     // Host, headers and places have no default: the file shows an example.
@@ -289,6 +289,8 @@ fn the_annotated_file_names_every_key() {
     let probe = format!("probe = {{ kind = \"http\", {unknown} }}");
     let https = format!("probe = {{ kind = \"https\", host = \"a\", verify = false, {unknown} }}");
     let member = format!("member = [{{ backend = \"b\", {unknown} }}, {{ backend = \"a\" }}]");
+    let stage =
+        |name: &str| format!("name = \"g\"\nstages = [{{ stage = \"{name}\", {unknown} }}]");
     let mut keys = 0;
     for (part, instead) in [
         ("[edge]", format!("{unknown}\n[edge]")),
@@ -324,6 +326,25 @@ fn the_annotated_file_names_every_key() {
         ),
         ("[edge]", format!("[geography]\n{unknown}\n[edge]")),
         ("[edge]", format!("[latency]\n{unknown}\n[edge]")),
+        (
+            "member = [{ backend = \"a\" }, { backend = \"b\" }]",
+            format!("member = [{{ group = \"g\", {unknown} }}]"),
+        ),
+        (
+            "name = \"g\"",
+            format!("name = \"g\"\naffinity = {{ {unknown} }}"),
+        ),
+        (
+            "name = \"g\"",
+            format!("name = \"g\"\naffinity = {{ prefix = {{ {unknown} }} }}"),
+        ),
+        ("name = \"g\"", stage("available")),
+        ("name = \"g\"", stage("subnet")),
+        ("name = \"g\"", stage("geo")),
+        ("name = \"g\"", stage("proximity")),
+        ("name = \"g\"", stage("latency")),
+        ("name = \"g\"", stage("subset")),
+        ("name = \"g\"", stage("weight")),
     ] {
         let Errors(problems) = parse(&with(part, &instead)).unwrap_err();
         let mut known = problems
@@ -335,10 +356,7 @@ fn the_annotated_file_names_every_key() {
             keys += 1;
         }
     }
-    assert_eq!(
-        keys,
-        7 + 14 + 6 + 6 + 6 + 3 + 4 + 12 + 15 + 8 + 3 + 3 + 2 + 3 + 2 + 2 + 1 + 1
-    );
+    assert_eq!(keys, 147);
 }
 
 /// Values of every type, most of them wrong wherever they stand.

@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Engine, key, known::Known};
 use crate::{
-    model::{
-        Admin, Backend, Group, Health, Initial, Mac, Member, MemberState, Name, Ramp,
-    },
+    model::{Admin, Backend, Group, Health, Initial, Mac, Member, MemberState, Name, Ramp},
     neighbour::Way,
     policy::{Client, Decision, Destination},
     probe::History,
@@ -126,7 +124,13 @@ impl Engine {
     }
 
     /// Whether there is more to wait for of a member; one that `guesses` gets traffic without a verdict.
-    fn awaits_verdict(&self, group: &Group, member: &Member, backend: &Name, guesses: bool) -> bool {
+    fn awaits_verdict(
+        &self,
+        group: &Group,
+        member: &Member,
+        backend: &Name,
+        guesses: bool,
+    ) -> bool {
         let history = self.history(group, member);
         match self.way(backend) {
             Some(Way::Refused(_)) => false,

@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, net::Ipv4Addr, time::Duration};
 
 use super::{Client, Decision, Scene, decide};
 use crate::model::{
-    Admin, AllDown, Backend, Forward, Group, Health, HealthRule, LatencySource, Member, MemberState,
-    NoAnswer, Policy, Priority, ProbedAt, Ramp, Spread, Stage, Weight, Who,
+    Admin, AllDown, Backend, Forward, Group, Health, HealthRule, LatencySource, Member,
+    MemberState, NoAnswer, Policy, Priority, ProbedAt, Ramp, Spread, Stage, Weight, Who,
 };
 
 /// A group with the stages of the front-door preset and a window of 30 ms.

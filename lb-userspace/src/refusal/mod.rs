@@ -147,7 +147,6 @@ pub const CONFIGURATION: &[Area] = &[
     group::AREA,
     data::AREA,
     probe::AREA,
-    data::AREA,
     size::AREA,
     warning::AREA,
 ];

@@ -200,7 +200,10 @@ impl Case {
                 (_, true) => Health::Checking,
                 _ => Health::Up,
             },
-            serves_unchecked: group.probe.as_ref().is_some_and(|it| it.initial == Initial::Checking),
+            serves_unchecked: group
+                .probe
+                .as_ref()
+                .is_some_and(|it| it.initial == Initial::Checking),
             ramp: Ramp::FULL,
             latency: self.probed.get(name).map(|ms| Duration::from_millis(*ms)),
             why: String::new(),

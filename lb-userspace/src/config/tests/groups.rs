@@ -103,7 +103,10 @@ pub(super) const CASES: &[(&str, &str)] = &[
         "group-in-multivalue",
         "[[group]]\nname = \"g\"\npolicy = \"multivalue\"\nmember = [{ group = \"h\" }]\n[[group]]\nname = \"h\"\n",
     ),
-    ("no-backup", "[[group]]\nname = \"g\"\nno_answer = \"backup\"\n"),
+    (
+        "no-backup",
+        "[[group]]\nname = \"g\"\nno_answer = \"backup\"\n",
+    ),
     (
         "unused-backup-group",
         "[[group]]\nname = \"g\"\nbackup = \"h\"\n[[group]]\nname = \"h\"\n",
@@ -174,10 +177,22 @@ fn t199_t200_weights_of_each_system() {
         !wrong(policy, [&one, B]).is_empty()
     };
     for (policy, weights) in [
-        ("policy = \"front-door\"", [(0, true), (1, false), (1000, false), (1001, true)]),
-        ("policy = \"weighted\"", [(0, true), (1, false), (1000, false), (1001, true)]),
-        ("policy = \"static-proximity\"", [(0, true), (1, false), (100, false), (101, true)]),
-        ("stages = [{ stage = \"weight\" }]", [(-1, true), (0, false), (1000, false), (1001, true)]),
+        (
+            "policy = \"front-door\"",
+            [(0, true), (1, false), (1000, false), (1001, true)],
+        ),
+        (
+            "policy = \"weighted\"",
+            [(0, true), (1, false), (1000, false), (1001, true)],
+        ),
+        (
+            "policy = \"static-proximity\"",
+            [(0, true), (1, false), (100, false), (101, true)],
+        ),
+        (
+            "stages = [{ stage = \"weight\" }]",
+            [(-1, true), (0, false), (1000, false), (1001, true)],
+        ),
     ] {
         for (weight, is_wrong) in weights {
             assert_eq!(with(policy, weight), is_wrong, "{policy} {weight}");
@@ -195,7 +210,8 @@ fn t202_a_region_belongs_to_one_member() {
     let expected =
         "group[0].member[1].geo[0]: IE is group[0].member[0].geo[0] too; map it to one of them";
     assert_eq!(with("ie"), [expected]);
-    let expected = "group[0].member[1].geo[0]: \"UK\" is the code of no region; did you mean \"GB\"?";
+    let expected =
+        "group[0].member[1].geo[0]: \"UK\" is the code of no region; did you mean \"GB\"?";
     assert_eq!(with("UK"), [expected]);
     assert_eq!(with("WORLD"), [""; 0]);
 }
@@ -224,7 +240,8 @@ fn t204_groups_stand_ten_levels_deep_and_never_in_themselves() {
     let expected = "group[1].member: leads back to its own group: h > i > h; take one of them out of \
         another";
     assert_eq!(mistakes(&text(&cycle)), [expected]);
-    let itself = "group[0].member: leads back to its own group: g > g; take one of them out of another";
+    let itself =
+        "group[0].member: leads back to its own group: g > g; take one of them out of another";
     assert_eq!(mistakes(&text(&nested("g", "g"))), [itself]);
     let by_backup = group("g", "no_answer = \"backup\"\nbackup = \"g\"", &[A]);
     assert_eq!(mistakes(&text(&by_backup)), [itself]);
@@ -235,7 +252,10 @@ fn t205_t206_multivalue_takes_addresses_only() {
     let parent = group("g", "policy = \"multivalue\"", &[A, "group = \"h\""]);
     let expected = "group[0].member[1].group: multivalue takes no groups; name its backends, or list \
         `stages`";
-    assert_eq!(mistakes(&text(&(parent + &group("h", "", &[B])))), [expected]);
+    assert_eq!(
+        mistakes(&text(&(parent + &group("h", "", &[B])))),
+        [expected]
+    );
     let by_name = text(&group("g", "policy = \"multivalue\"", &[A]));
     let by_name = by_name.replace("\"10.0.0.1\"", "\"web.example\"");
     let expected = "backend[0].address: \"web.example\" is no IP address; use an IP address like \

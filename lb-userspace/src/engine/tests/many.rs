@@ -15,7 +15,7 @@ fn rig(members: u32) -> (Rig, Vec<IpAddr>) {
         addresses.push(address.into());
     }
     text += &format!(
-        "[[group]]\nname = \"web\"\nlatency_window = \"10s\"\nmember = [{}]\n\
+        "[[group]]\nname = \"web\"\nlatency_window = \"1s\"\nmember = [{}]\n\
          probe = {{ kind = \"http\", port = 80 }}\n\
          [[service]]\nname = \"web\"\naddress = \"203.0.113.10\"\nprotocol = \"tcp\"\nport = 80\n\
          group = \"web\"\n",
