@@ -17,7 +17,7 @@ use crate::{
     policy::{Asked, Explanation, Outcome, decide},
     proof::Judgement,
     refusal::Refused,
-    table::{ring, shares},
+    table::{Spread, ring, shares},
 };
 
 /// Explain why clients of a service go where they go: every stage, who was kept, who was removed
@@ -83,14 +83,15 @@ impl Arguments {
             None => Assumed::default(),
         };
         let service = model.service(&self.service)?;
-        let asked = Asked::new(service, self.client, &partition(&model))?;
+        let asked = Asked::new(service, self.client, &partition(&model, &[]))?;
         let group = match service.route_for(asked.client) {
             Route::Drop => return Ok(Explanation::of_answer(asked, Outcome::Drop)),
             Route::Pass => return Ok(Explanation::of_answer(asked, Outcome::Pass)),
             Route::Group(group) => &model.groups[&group],
         };
         let decision = decide(group, &states(group, &assumed));
-        let ring = ring(&group.name, &shares(group, &model.backends, &decision));
+        let shares = shares(group, &model.backends, &decision);
+        let ring = ring(&group.name, &Spread::Flows(shares));
         Ok(Explanation::of_group(asked, group, &decision, &ring))
     }
 }

@@ -112,7 +112,7 @@ pub fn summary(model: &Model) -> Summary {
         backends: model.backends.len(),
         targets: used.values().map(|group| group.members.len()).sum(),
         prefixes: prefixes.sum(),
-        classes: partition(model).classes.len(),
+        classes: partition(model, &[]).classes.len(),
         rings: used.len(),
         ring_slots: slots.iter().sum::<u64>() + slots.iter().max().unwrap_or(&0),
         ring_pool: edge.ring_slots,

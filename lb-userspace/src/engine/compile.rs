@@ -8,7 +8,7 @@ use crate::{
     neighbour::Way,
     policy::{Decision, decide},
     probe::Window,
-    table::{Image, Ring, ServiceSpec, Shares, TargetKey, TargetSpec, ring, shares},
+    table::{Image, Ring, ServiceSpec, Shares, Spread, TargetKey, TargetSpec, ring, shares},
 };
 
 impl Engine {
@@ -25,6 +25,7 @@ impl Engine {
                 name: service.name.clone(),
                 group: service.group.clone(),
                 routes: service.rules.iter().map(|it| it.route.clone()).collect(),
+                by_class: !service.rules.is_empty(),
             };
             image.services.insert(service.key(), spec);
         }
@@ -37,9 +38,8 @@ impl Engine {
             } else {
                 let decision = decide(&self.with_overrides(group), &states);
                 let shares = shares(group, &self.model.backends, &decision);
-                image
-                    .rings
-                    .insert(group.name.clone(), self.ring(&group.name, &shares));
+                let ring = self.ring(&group.name, &shares);
+                image.rings.insert(group.name.clone(), vec![ring]);
                 self.place(group, &states, &decision, &mut image);
                 decisions.insert(group.name.clone(), (decision, shares));
             }
@@ -49,7 +49,7 @@ impl Engine {
 
     /// The ring for these shares: the last one, if they are the same.
     pub(super) fn ring(&self, group: &Name, shares: &Shares) -> Ring {
-        let last = self.image.as_ref().and_then(|image| image.rings.get(group));
+        let last = self.image.as_ref().and_then(|image| image.ring(group, 0));
         match last {
             Some(last)
                 if self
@@ -59,7 +59,7 @@ impl Engine {
             {
                 last.clone()
             }
-            _ => ring(group, shares),
+            _ => ring(group, &Spread::Flows(shares.clone())),
         }
     }
 

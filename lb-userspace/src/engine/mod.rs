@@ -19,13 +19,11 @@ pub use self::{
 };
 use crate::{
     class::{Partition, partition},
-    model::{
-        Admin, Backend, Destination, Group, Health, Identity, Member, Model, Name, Service, Share,
-    },
+    model::{Admin, Backend, Destination, Group, Health, Member, Model, Name, Service},
     neighbour::Way,
     probe::{Latency, Sample, Schedule, StreamKey, Window, stream_key, streams},
     refusal::Refusal,
-    table::Image,
+    table::{Image, Shares},
 };
 
 /// Something that happened.
@@ -141,7 +139,7 @@ struct Course {
     /// None of its members may get traffic.
     no_answer: bool,
     /// The shares behind its ring in the last image.
-    shares: BTreeMap<Identity, Share>,
+    shares: Shares,
 }
 
 impl Engine {
@@ -154,7 +152,7 @@ impl Engine {
         now: Duration,
     ) -> (Self, Vec<Effect>) {
         let mut engine = Self {
-            clients: Arc::new(partition(&model)),
+            clients: Arc::new(partition(&model, &[])),
             model,
             admin: saved.admin,
             windows: BTreeMap::new(),
@@ -196,7 +194,7 @@ impl Engine {
             Event::Reload(model) => {
                 let kept = self.saved();
                 self.model = *model;
-                self.clients = Arc::new(partition(&self.model));
+                self.clients = Arc::new(partition(&self.model, &[]));
                 self.admin.forget_unknown(&self.model);
                 effects = self.begin(&kept.found);
             }

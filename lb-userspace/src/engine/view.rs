@@ -9,7 +9,7 @@ use crate::{
     model::{Admin, Group, Health, Member, Name, Route},
     policy::{Asked, Explanation, MemberIndex, Outcome, decide},
     refusal::Refusal,
-    table::{TargetKey, ring_hash, shares},
+    table::{TargetKey, rings_hash, shares},
 };
 
 /// Everything that `waggle status` shows of decisions.
@@ -179,7 +179,7 @@ impl Engine {
         let states = self.states(group);
         let effective = self.with_overrides(group);
         let decision = decide(&effective, &states);
-        let ring = self
+        let rings = self
             .image
             .as_ref()
             .and_then(|image| image.rings.get(&group.name));
@@ -214,7 +214,7 @@ impl Engine {
             undecided: self.undecided(group, &states),
             best_effort: decision.best_effort,
             no_answer: decision.shares.is_empty(),
-            ring_hash: ring.map(|ring| format!("{:016x}", ring_hash(ring))),
+            ring_hash: rings.map(|rings| format!("{:016x}", rings_hash(rings))),
             members: (0..group.members.len()).map(member).collect(),
         }
     }

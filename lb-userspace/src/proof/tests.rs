@@ -8,7 +8,7 @@ use crate::{
     config,
     model::{Admin, Health, MemberState, Model, Route},
     policy::{Asked, Outcome, decide},
-    table::{ring, ring_key, shares},
+    table::{Spread, ring, ring_key, shares},
 };
 
 const CLIENT: &str = "192.0.2.1";
@@ -43,7 +43,7 @@ impl Rig {
     fn new(route: &Route) -> Self {
         let model = model();
         let service = &model.services["web"];
-        let asked = Asked::new(service, CLIENT.parse().unwrap(), &partition(&model)).unwrap();
+        let asked = Asked::new(service, CLIENT.parse().unwrap(), &partition(&model, &[])).unwrap();
         let group = &model.groups["web"];
         let up = MemberState {
             admin: Admin::Enable,
@@ -53,7 +53,8 @@ impl Rig {
             why: String::new(),
         };
         let decision = decide(group, &[up.clone(), up]);
-        let made = ring(&group.name, &shares(group, &model.backends, &decision));
+        let shares = shares(group, &model.backends, &decision);
+        let made = ring(&group.name, &Spread::Flows(shares));
         let (explanation, ring, descriptor) = match route {
             Route::Drop => (
                 Explanation::of_answer(asked, Outcome::Drop),

@@ -6,7 +6,7 @@ use crate::{
     dataplane::{Capacity, diff},
     model::{Admin, Health, Mac, MemberState},
     policy::decide,
-    table::{Image, ServiceSpec, TargetKey, TargetSpec, group_id, ring, ring_hash, shares},
+    table::{Image, ServiceSpec, Spread, TargetKey, TargetSpec, group_id, ring, ring_hash, shares},
 };
 
 const FILE: &str = r#"
@@ -45,7 +45,7 @@ fn model() -> Model {
 /// The tables of a model whose members are all up, but for the group without an answer.
 fn tables(model: &Model, down: Option<&str>) -> Tables {
     let mut image = Image {
-        clients: partition(model).into(),
+        clients: partition(model, &[]).into(),
         ..Image::default()
     };
     for service in model.services.values() {
@@ -53,6 +53,7 @@ fn tables(model: &Model, down: Option<&str>) -> Tables {
             name: service.name.clone(),
             group: service.group.clone(),
             routes: service.rules.iter().map(|it| it.route.clone()).collect(),
+            by_class: !service.rules.is_empty(),
         };
         image.services.insert(service.key(), spec);
     }
@@ -69,9 +70,8 @@ fn tables(model: &Model, down: Option<&str>) -> Tables {
         };
         let decision = decide(group, &vec![state; group.members.len()]);
         let shares = shares(group, &model.backends, &decision);
-        image
-            .rings
-            .insert(group.name.clone(), ring(&group.name, &shares));
+        let ring = ring(&group.name, &Spread::Flows(shares));
+        image.rings.insert(group.name.clone(), vec![ring]);
         for member in &group.members {
             let key = TargetKey {
                 group: group.name.clone(),
@@ -150,7 +150,7 @@ fn rings_have_the_hash_that_they_have_elsewhere() {
     let key = model.backends["b"].identity();
     let made = ring(
         &office.name,
-        &[(key, crate::model::Share::from_integer(1.into()))].into(),
+        &Spread::Flows([(key.into(), crate::model::Share::from_integer(1.into()))].into()),
     );
     let hash = format!("{:016x}", ring_hash(&made));
     assert_eq!(shown, &serde_json::json!({"length": 16381, "hash": hash}));

@@ -78,8 +78,8 @@ fn explained(group: &Group, states: &[MemberState]) -> Explanation {
         .identity()
     };
     let shares = decision.shares.iter();
-    let shares = shares.map(|(member, share)| (identity(member), share.clone()));
-    let ring = table::ring(&group.name, &shares.collect());
+    let shares = shares.map(|(member, share)| (identity(member).into(), share.clone()));
+    let ring = table::ring(&group.name, &table::Spread::Flows(shares.collect()));
     let client = Ipv4Addr::new(198, 51, 100, 7).into();
     let asked = Asked {
         service: "web".parse().unwrap(),
