@@ -1,8 +1,9 @@
 //! Client classes: clients that all rules treat alike are one class, and the packet program knows
 //! clients by their class only. Pure.
 //!
-//! A kind of rule gives, per service, what it does to which prefixes; [`partition`] cuts the address
-//! spaces by all of them at once.
+//! Each service's rules give what they do to which prefixes, and other inputs of decisions, as where
+//! clients are, which of their choices holds for which addresses; [`partition`] cuts the address spaces by
+//! all of them at once.
 
 mod sweep;
 #[cfg(test)]
@@ -36,16 +37,32 @@ pub struct Partition {
     pub classes: Vec<Class>,
 }
 
-/// What each service with rules does for the clients of a class.
-pub type Class = BTreeMap<ServiceKey, Route>;
+/// What the clients of a class have in common.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Class {
+    /// What each service with rules does for them.
+    pub routes: BTreeMap<ServiceKey, Route>,
+    /// For each further input which of its choices holds for them.
+    pub inputs: Vec<usize>,
+}
+
+/// Something besides the rules of services that tells clients apart: runs of addresses with the
+/// number of one of its choices, in ascending order. Where there is none, before the first, it is 0.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Input {
+    /// First addresses of the runs of IPv4, and the choices.
+    pub v4: Vec<(u32, usize)>,
+    /// The same for IPv6.
+    pub v6: Vec<(u128, usize)>,
+}
 
 impl Default for Partition {
-    /// One class: no service has rules.
+    /// One class: nothing tells clients apart.
     fn default() -> Self {
         Self {
             v4: vec![(0, 0)],
             v6: vec![(0, 0)],
-            classes: vec![Class::new()],
+            classes: vec![Class::default()],
         }
     }
 }
@@ -65,19 +82,25 @@ fn class_at<A: Ord>(runs: &[(A, usize)], address: A) -> usize {
     runs[next - 1].1
 }
 
-/// The classes of the clients of all services.
-pub fn partition(model: &Model) -> Partition {
+/// The classes of the clients of all services: those that all rules and `inputs` treat alike. Class 0
+/// is that of clients whom no rule matches and for whom every input says 0.
+pub fn partition(model: &Model, inputs: &[Input]) -> Partition {
     let with_rules = || model.services.values().filter(|it| !it.rules.is_empty());
-    let services: BTreeMap<ServiceKey, Inputs> = with_rules()
-        .map(|service| (service.key(), Inputs::of(service)))
+    let services: BTreeMap<ServiceKey, Rules> = with_rules()
+        .map(|service| (service.key(), Rules::of(service)))
         .collect();
-    let mut numbers = Numbers::new(services.len());
-    let v4 = numbers.runs(services.values().map(|inputs| runs(&inputs.v4)));
-    let v6 = numbers.runs(services.values().map(|inputs| runs(&inputs.v6)));
-    let route = |((key, inputs), choice): ((&ServiceKey, &Inputs), &usize)| {
-        (*key, inputs.routes[*choice].clone())
+    let mut numbers = Numbers::new(services.len() + inputs.len());
+    let v4 = services.values().map(|rules| runs(&rules.v4));
+    let v4 = numbers.runs(v4.chain(inputs.iter().map(|input| input.v4.clone())));
+    let v6 = services.values().map(|rules| runs(&rules.v6));
+    let v6 = numbers.runs(v6.chain(inputs.iter().map(|input| input.v6.clone())));
+    let route = |((key, rules), choice): ((&ServiceKey, &Rules), &usize)| {
+        (*key, rules.routes[*choice].clone())
     };
-    let class = |choices: &Vec<usize>| services.iter().zip(choices).map(route).collect();
+    let class = |choices: &Vec<usize>| Class {
+        routes: services.iter().zip(choices).map(route).collect(),
+        inputs: choices[services.len()..].to_vec(),
+    };
     Partition {
         v4,
         v6,
@@ -86,7 +109,7 @@ pub fn partition(model: &Model) -> Partition {
 }
 
 /// What the rules of one service say.
-struct Inputs {
+struct Rules {
     /// What becomes of clients, each once; first where no rule matches.
     routes: Vec<Route>,
     /// Prefixes with indices into `routes`.
@@ -95,55 +118,55 @@ struct Inputs {
     v6: Vec<(Prefix, usize)>,
 }
 
-impl Inputs {
+impl Rules {
     fn of(service: &Service) -> Self {
-        let mut inputs = Self {
+        let mut rules = Self {
             routes: vec![Route::Group(service.group.clone())],
             v4: Vec::new(),
             v6: Vec::new(),
         };
         for rule in &service.rules {
-            let known = inputs.routes.iter().position(|it| *it == rule.route);
-            let choice = known.unwrap_or(inputs.routes.len());
+            let known = rules.routes.iter().position(|it| *it == rule.route);
+            let choice = known.unwrap_or(rules.routes.len());
             if known.is_none() {
-                inputs.routes.push(rule.route.clone());
+                rules.routes.push(rule.route.clone());
             }
             for prefix in rule.clients.iter().flat_map(|it| it.prefixes()) {
                 match prefix.first() {
-                    IpAddr::V4(_) => inputs.v4.push((prefix, choice)),
-                    IpAddr::V6(_) => inputs.v6.push((prefix, choice)),
+                    IpAddr::V4(_) => rules.v4.push((prefix, choice)),
+                    IpAddr::V6(_) => rules.v6.push((prefix, choice)),
                 }
             }
         }
-        inputs
+        rules
     }
 }
 
-/// Gives each tuple of choices, one per service, its number.
+/// Gives each tuple of choices, one per service with rules and input, its number.
 struct Numbers(HashMap<Vec<usize>, usize>);
 
 impl Numbers {
-    fn new(services: usize) -> Self {
-        Self(HashMap::from([(vec![0; services], 0)]))
+    fn new(sources: usize) -> Self {
+        Self(HashMap::from([(vec![0; sources], 0)]))
     }
 
-    /// Lays the runs of all services over each other.
+    /// Lays the runs of all sources of choices over each other.
     fn runs<A: Address>(
         &mut self,
-        services: impl Iterator<Item = Vec<(A, usize)>>,
+        sources: impl Iterator<Item = Vec<(A, usize)>>,
     ) -> Vec<(A, usize)> {
-        let runs = services.enumerate().flat_map(|(service, runs)| {
+        let runs = sources.enumerate().flat_map(|(source, runs)| {
             runs.into_iter()
-                .map(move |(first, choice)| (first, service, choice))
+                .map(move |(first, choice)| (first, source, choice))
         });
         let mut borders: Vec<_> = runs.collect();
         borders.sort_unstable();
-        let services = self.0.keys().next().map_or(0, Vec::len);
-        let mut choices = vec![0; services];
+        let sources = self.0.keys().next().map_or(0, Vec::len);
+        let mut choices = vec![0; sources];
         let mut all = vec![(A::ZERO, self.number(&choices))];
         for together in borders.chunk_by(|one, next| one.0 == next.0) {
-            for (_, service, choice) in together {
-                choices[*service] = *choice;
+            for (_, source, choice) in together {
+                choices[*source] = *choice;
             }
             extend(&mut all, (together[0].0, self.number(&choices)));
         }

@@ -49,7 +49,10 @@ fn group(text: &str) -> Route {
 
 #[test]
 fn without_rules_there_is_one_class_of_everybody() {
-    assert_eq!(partition(&model([service(80, &[])])), Partition::default());
+    assert_eq!(
+        partition(&model([service(80, &[])]), &[]),
+        Partition::default()
+    );
 }
 
 #[test]
@@ -63,7 +66,7 @@ fn the_longest_prefix_wins_and_services_cut_each_other() {
     );
     let two = service(81, &[(prefix("10.1.128.0/17"), Route::Pass)]);
     let keys = [one.key(), two.key()];
-    let partition = partition(&model([one, two, service(82, &[])]));
+    let partition = partition(&model([one, two, service(82, &[])]), &[]);
     let borders: Vec<_> = (partition.v4.iter())
         .map(|(first, class)| (Ipv4Addr::from_bits(*first).to_string(), *class))
         .collect();
@@ -80,7 +83,10 @@ fn the_longest_prefix_wins_and_services_cut_each_other() {
         expected.map(|(first, class)| (first.to_owned(), class))
     );
     assert_eq!(partition.v6, [(0, 0)]);
-    let class = |one, two| Class::from([(keys[0], one), (keys[1], two)]);
+    let class = |one, two| Class {
+        routes: [(keys[0], one), (keys[1], two)].into(),
+        inputs: Vec::new(),
+    };
     let expected = [
         class(group("rest"), group("rest")),
         class(group("a"), group("rest")),
@@ -99,17 +105,15 @@ fn rules_that_cover_everything_leave_class_0_to_nobody() {
         (prefix("0.0.0.0/0"), group("a")),
         (prefix("::/0"), group("a")),
     ];
-    let partition = partition(&model([service(80, &all)]));
+    let partition = partition(&model([service(80, &all)]), &[]);
     assert_eq!((partition.v4, partition.v6), (vec![(0, 1)], vec![(0, 1)]));
     assert_eq!(partition.classes.len(), 2);
 }
 
 #[test]
 fn a_rule_that_says_what_holds_anyway_makes_no_class() {
-    let partition = partition(&model([service(
-        80,
-        &[(prefix("10.0.0.0/8"), group("rest"))],
-    )]));
+    let rules = [(prefix("10.0.0.0/8"), group("rest"))];
+    let partition = partition(&model([service(80, &rules)]), &[]);
     assert_eq!((partition.v4.len(), partition.classes.len()), (1, 1));
 }
 
@@ -191,18 +195,18 @@ fn corners(services: &[Service]) -> Vec<IpAddr> {
 proptest! {
     #[test]
     fn every_client_is_in_the_class_that_its_longest_prefixes_say(services in services()) {
-        let partition = partition(&model(services.clone()));
+        let partition = partition(&model(services.clone()), &[]);
         for client in corners(&services) {
             let class = &partition.classes[partition.class_of(client)];
             for service in services.iter().filter(|it| !it.rules.is_empty()) {
-                prop_assert_eq!(&class[&service.key()], &naive(service, client), "{}", client);
+                prop_assert_eq!(&class.routes[&service.key()], &naive(service, client), "{}", client);
             }
         }
     }
 
     #[test]
     fn a_partition_is_canonical(services in services()) {
-        let partition = partition(&model(services.clone()));
+        let partition = partition(&model(services.clone()), &[]);
         let v4: Vec<_> = partition.v4.iter().map(|(a, c)| (u128::from(*a), *c)).collect();
         for runs in [&v4, &partition.v6] {
             prop_assert_eq!(runs[0].0, 0);
@@ -218,7 +222,7 @@ proptest! {
         for service in &mut backwards {
             service.rules.reverse();
         }
-        prop_assert_eq!(super::partition(&model(backwards)), partition);
+        prop_assert_eq!(super::partition(&model(backwards), &[]), partition);
     }
 }
 
@@ -247,7 +251,7 @@ fn a_hundred_thousand_prefixes_are_cut_at_once() {
     let mut service = service(80, &[]);
     let rule = |(route, clients)| Rule { clients, route };
     service.rules = by_group.into_iter().map(rule).collect();
-    let partition = partition(&model([service.clone()]));
+    let partition = partition(&model([service.clone()]), &[]);
     for _ in 0..10_000 {
         let client = IpAddr::from(Ipv4Addr::from_bits(random()));
         let longest = (0..=32)
@@ -256,6 +260,6 @@ fn a_hundred_thousand_prefixes_are_cut_at_once() {
             .cloned();
         let expected = longest.unwrap_or_else(|| group("rest"));
         let class = &partition.classes[partition.class_of(client)];
-        assert_eq!(class[&service.key()], expected, "{client}");
+        assert_eq!(class.routes[&service.key()], expected, "{client}");
     }
 }

@@ -17,7 +17,7 @@ use crate::{
     policy::{Asked, Client, Explanation, Outcome, Scene, decide},
     proof::Judgement,
     refusal::Refused,
-    table::{ring, shares},
+    table::{ring, spread},
 };
 
 /// Explain why clients of a service go where they go: every stage, who was kept, who was removed
@@ -83,7 +83,7 @@ impl Arguments {
             None => Assumed::default(),
         };
         let service = model.service(&self.service)?;
-        let asked = Asked::new(service, self.client, &partition(&model))?;
+        let asked = Asked::new(service, self.client, &partition(&model, &[]))?;
         let group = match service.route_for(asked.client) {
             Route::Drop => return Ok(Explanation::of_answer(asked, Outcome::Drop)),
             Route::Pass => return Ok(Explanation::of_answer(asked, Outcome::Pass)),
@@ -97,7 +97,7 @@ impl Arguments {
             states: &states.collect(),
         };
         let decision = decide(&scene, &group, &Client::unknown(asked.client.is_ipv4()));
-        let ring = ring(&group, &shares(&model.backends, &decision));
+        let ring = ring(&group, &spread(&model.backends, &decision));
         Ok(Explanation::of_decision(
             asked,
             &model.groups,

@@ -43,7 +43,7 @@ fn check_tables(root: &Table<'_>, model: &Model) {
 
 /// Whether the kernel's tables hold the client prefixes of the rules.
 fn check_clients(root: &Table<'_>, model: &Model) {
-    let clients = partition(model);
+    let clients = partition(model, &[]);
     let classes = clients.classes.len();
     let wrong = |wrong| root.wrong("service", wrong);
     if classes > MOST_CLASSES {

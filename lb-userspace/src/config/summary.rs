@@ -126,7 +126,7 @@ pub fn summary(model: &Model) -> Summary {
         backends: model.backends.len(),
         targets: used.values().map(|group| group.members.len()).sum(),
         prefixes: prefixes.sum(),
-        classes: partition(model).classes.len(),
+        classes: partition(model, &[]).classes.len(),
         whereabouts: WhereaboutsSummary {
             locations: model.whereabouts.locations().entries(),
             geography: model.whereabouts.regions().entries(),

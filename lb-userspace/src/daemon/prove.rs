@@ -97,12 +97,13 @@ impl Daemon {
         let route = service.route_for(client);
         let image = self.engine.image().context("nothing was decided yet")?;
         let no_ring = Ring::default();
+        let class = image.clients.class_of(client);
+        let ring = route.group().and_then(|group| image.ring(group, class));
         let flows = flows(&key, client.into());
         let found = self.find(prover, &flows)?;
         let decided = Decided {
             explanation,
-            ring: (route.group())
-                .map_or(&no_ring, |group| image.rings.get(group).unwrap_or(&no_ring)),
+            ring: ring.unwrap_or(&no_ring),
             key: ring_key(&model.edge.ring_key),
             backends: &self.backends(),
             row: self.tables.row_for(&key, client),

@@ -4,12 +4,12 @@ use std::{
     sync::Arc,
 };
 
-use lb_common::{Descriptor, ServiceKey};
+use lb_common::{Answer, Descriptor, ServiceKey};
 
 use super::Tables;
 use crate::{
     model::{Identity, Prefix},
-    table::slots_hash,
+    table::{Destination, slots_hash},
 };
 
 /// A published service as packets find it.
@@ -46,6 +46,8 @@ pub enum Fate {
     NoAnswer,
     /// A rule leaves them to the host.
     Pass,
+    /// A rule has their senders told.
+    Reject,
 }
 
 /// A ring as it stands in the pool.
@@ -53,11 +55,13 @@ pub enum Fate {
 pub struct RingContents {
     /// Number of slots.
     pub length: usize,
-    /// Its hash as elsewhere: of the backends in its slots. None: a slot names no target.
+    /// Slots of a row, which a client chooses; 0 where there is but one row.
+    pub columns: u32,
+    /// Its hash as elsewhere: of the destinations in its slots. None: a slot names no target.
     pub hash: Option<u64>,
     /// The number of the group that its targets are of.
     pub group: Option<u32>,
-    /// Slots by the target id in them.
+    /// Slots by what is in them: a target id, or an answer as [`lb_common::Answer::slot`].
     pub slots: BTreeMap<u16, usize>,
 }
 
@@ -105,6 +109,7 @@ impl Tables {
         match descriptor {
             Descriptor::DROP => Fate::Drop,
             Descriptor::PASS => Fate::Pass,
+            Descriptor::REJECT => Fate::Reject,
             ring if ring.length() == 0 => Fate::NoAnswer,
             ring => Fate::Forward(match rings.entry((ring.offset(), ring.length())) {
                 Entry::Occupied(known) => known.get().clone(),
@@ -119,15 +124,25 @@ impl Tables {
         for id in slots {
             *counts.entry(*id).or_default() += 1;
         }
-        let identity = |id: &u16| Some((*id, Identity::of(self.targets.get(id)?)?));
-        let identities: BTreeMap<_, _> = counts.keys().filter_map(identity).collect();
-        let is_whole = identities.len() == counts.len();
+        let destination = |id: &u16| Some((*id, self.destination(*id)?));
+        let destinations: BTreeMap<_, _> = counts.keys().filter_map(destination).collect();
+        let is_whole = destinations.len() == counts.len();
+        let all = slots.iter().filter_map(|id| destinations.get(id)).copied();
         RingContents {
             length: slots.len(),
-            hash: is_whole.then(|| slots_hash(slots.iter().map(|id| identities[id]))),
+            columns: ring.columns(),
+            hash: is_whole.then(|| slots_hash(ring.columns(), all)),
             group: self.group_of(ring),
             slots: counts,
         }
+    }
+
+    /// Where what is in a slot leads; none if it names no target.
+    fn destination(&self, slot: u16) -> Option<Destination> {
+        if let Some(answer) = Answer::of_slot(slot) {
+            return Some(Destination::Answer(answer));
+        }
+        Identity::of(self.targets.get(&slot)?).map(Destination::Backend)
     }
 }
 

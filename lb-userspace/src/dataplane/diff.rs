@@ -42,10 +42,13 @@ pub struct Plan {
 /// service whose new group is held, with the group that serves it now, unless `image` has a ring for
 /// that one. A service that `image` does not have ends, whatever its group.
 ///
-/// If a published service with rules must stay, so do all services with rules and the client
-/// prefixes.
+/// If a published service that tells clients apart must stay, so do all of them and the client
+/// prefixes. Meanwhile their rows follow what becomes of the rings that they show, and so do rows for
+/// class numbers that are about to end: which classes of the image those clients are of can not be
+/// told. A ring of a group is followed there by the one of its new rings that agrees with it in most
+/// slots; of several by the first, and so if none has its form.
 ///
-/// If not all new rings fit at once, those come first that a target leaves. Client prefixes that
+/// The rings of a group move together. If not all new rings fit at once, those come first that a target leaves. Client prefixes that
 /// change again before packets have left the buffer that is not in use come later, too.
 ///
 /// A ring's slot for a target that `image` does not have becomes 0, which the packet program counts
@@ -59,14 +62,15 @@ pub fn diff(tables: &Tables, image: &Image) -> Result<Plan, DoesNotFit> {
     let mut clients_wait = false;
     loop {
         let scope = Scope::new(tables, image, &held, clients_wait);
-        let classes = classes::plan(tables, image, &scope)?;
         let targets = targets::plan(tables, image, &scope)?;
-        let rings = rings::plan(tables, image, &scope, &targets.ids)?;
+        let wanted = rings::Wanted::new(tables, image, &scope, &targets.ids);
+        let classes = classes::plan(tables, image, &scope, &wanted)?;
+        let rings = rings::plan(tables, &scope, &wanted)?;
         if !rings.put_off.is_empty() {
             held.extend(rings.put_off);
             continue;
         }
-        let rows = rows::plan(tables, image, &scope, &classes, &rings.places)?;
+        let rows = rows::plan(tables, image, &scope, &classes, (&wanted, &rings.places))?;
         let services = services::plan(tables, &scope, &rows.rows)?;
         let mut clients = Vec::new();
         if let Some(table) = classes.table {
@@ -197,7 +201,7 @@ struct Scope<'a> {
     services: BTreeMap<ServiceKey, &'a ServiceSpec>,
     /// The published services that are left alone.
     staying: BTreeSet<ServiceKey>,
-    /// Whether all services with rules, and the client prefixes, are left alone.
+    /// Whether all services that tell clients apart, and the client prefixes, are left alone.
     frozen: bool,
     /// The groups that have a ring in the image and are not left alone.
     decided: BTreeMap<u32, &'a Name>,
@@ -211,7 +215,8 @@ struct Scope<'a> {
 
 impl<'a> Scope<'a> {
     /// Of these, `held` are left alone, and the client prefixes if they wait. What a client prefix
-    /// means is one number for all services, so those with rules change together or not at all.
+    /// means is one number for all services, so those that tell clients apart change together or not at
+    /// all.
     fn new(tables: &Tables, image: &'a Image, held: &BTreeSet<&Name>, clients_wait: bool) -> Self {
         let looks_up = |key: &ServiceKey| {
             let service = tables.services.get(key);
@@ -221,7 +226,7 @@ impl<'a> Scope<'a> {
         let mut all = image.services.iter();
         let frozen = clients_wait || all.any(|(key, spec)| looks_up(key) && is_held(spec));
         let stays = |key: &ServiceKey, spec: &ServiceSpec| {
-            is_held(spec) || (frozen && (spec.has_rules() || looks_up(key)))
+            is_held(spec) || (frozen && (spec.by_class || looks_up(key)))
         };
         let (left_alone, services): (BTreeMap<_, _>, BTreeMap<_, _>) = image
             .services

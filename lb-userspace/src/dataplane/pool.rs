@@ -93,10 +93,27 @@ impl Pool {
         Some(extent)
     }
 
-    /// The slots or elements that there would have to be to take `length` more.
-    pub(super) fn size_with(&self, length: usize) -> usize {
-        let (_, extent) = self.place(length.div_ceil(self.unit));
-        extent.end * self.unit
+    /// Takes room for each of these lengths, if there is room for all.
+    pub(super) fn take_all(&mut self, lengths: &[usize]) -> Option<Vec<Extent>> {
+        let before = (lengths.len() > 1).then(|| (self.busy.clone(), self.refused));
+        let extents = lengths.iter().map(|length| self.take(*length)).collect();
+        if let (None, Some((busy, refused))) = (&extents, before) {
+            (self.busy, self.refused) = (busy, refused);
+        }
+        extents
+    }
+
+    /// The slots or elements that there would have to be to take these lengths, too.
+    pub(super) fn size_with(&self, lengths: &[usize]) -> usize {
+        let mut pool = Self {
+            size: usize::MAX,
+            unit: self.unit,
+            busy: self.busy.clone(),
+            refused: usize::MAX,
+        };
+        let extents = pool.take_all(lengths).unwrap_or_default();
+        let ends = extents.into_iter().map(|extent| extent.end);
+        ends.max().unwrap_or(0) * self.unit
     }
 
     /// The first gap that is large enough, and where it stands among the others.
@@ -137,7 +154,9 @@ mod tests {
     fn a_ring_that_finds_no_place_leaves_room_for_shorter_ones() {
         let mut pool = Pool::new(5 * CHUNK, [extent(1, 3)]);
         assert_eq!(pool.take(3 * CHUNK), None);
-        assert_eq!(pool.size_with(3 * CHUNK), 6 * CHUNK);
+        assert_eq!(pool.size_with(&[3 * CHUNK]), 6 * CHUNK);
+        assert_eq!(pool.size_with(&[1, 3 * CHUNK, 2 * CHUNK]), 8 * CHUNK);
+        assert_eq!(pool.take_all(&[1, 3 * CHUNK]), None, "all or none");
         assert_eq!(pool.take(2 * CHUNK), Some(extent(3, 5)));
         assert_eq!(pool.take(1), Some(extent(0, 1)));
     }

@@ -220,12 +220,13 @@ impl Tables {
     /// only a foreign hand can have written, is none.
     pub(super) fn row(&self, row: u32) -> Descriptor {
         let ring = self.rows.get(row as usize).copied().unwrap_or_default();
-        if ring == Descriptor::DROP || ring == Descriptor::PASS {
+        if ring.answer().is_some() {
             return ring;
         }
         let end = u64::from(ring.offset()) + u64::from(ring.length());
         let whole = ring.offset().is_multiple_of(CHUNK as u32);
-        if whole && end <= self.slots.len() as u64 {
+        let has_rows = ring.columns() <= ring.length();
+        if whole && has_rows && end <= self.slots.len() as u64 {
             ring
         } else {
             Descriptor::NO_ANSWER

@@ -8,13 +8,13 @@ use crate::{
     neighbour::Way,
     policy::{Client, Decision, Destination},
     probe::History,
-    table::{Image, Ring, ServiceSpec, Shares, TargetKey, TargetSpec, ring, shares},
+    table::{Image, Ring, ServiceSpec, Spread, TargetKey, TargetSpec, ring, spread},
 };
 
 impl Engine {
     /// The image that follows from what is known now, and the decisions behind it with each
     /// backend's share, by root group.
-    pub(super) fn compile(&self) -> (Image, BTreeMap<Name, (Decision, Shares)>) {
+    pub(super) fn compile(&self) -> (Image, BTreeMap<Name, (Decision, Vec<Spread>)>) {
         let known = Known::new(self);
         let mut image = Image {
             clients: self.clients.clone(),
@@ -26,6 +26,7 @@ impl Engine {
                 name: service.name.clone(),
                 group: service.group.clone(),
                 routes: service.rules.iter().map(|it| it.route.clone()).collect(),
+                by_class: !service.rules.is_empty(),
             };
             image.services.insert(service.key(), spec);
         }
@@ -34,28 +35,23 @@ impl Engine {
                 image.held.insert(root.clone());
             } else {
                 let decision = known.decide(root, &self.client(root));
-                let shares = shares(&self.model.backends, &decision);
-                image.rings.insert(root.clone(), self.ring(root, &shares));
+                let spread = spread(&self.model.backends, &decision);
+                image.rings.insert(root.clone(), vec![self.ring(root, &spread)]);
                 self.place(root, &known, &decision, &mut image);
-                decisions.insert(root.clone(), (decision, shares));
+                decisions.insert(root.clone(), (decision, vec![spread]));
             }
         }
         (image, decisions)
     }
 
-    /// The ring for these shares: the last one, if they are the same.
-    pub(super) fn ring(&self, group: &Name, shares: &Shares) -> Ring {
-        let last = self.image.as_ref().and_then(|image| image.rings.get(group));
-        match last {
-            Some(last)
-                if self
-                    .courses
-                    .get(group)
-                    .is_some_and(|it| it.shares == *shares) =>
-            {
-                last.clone()
-            }
-            _ => ring(group, shares),
+    /// The ring for this spread: one of the last ones, if it is the same.
+    pub(super) fn ring(&self, group: &Name, spread: &Spread) -> Ring {
+        let made = self.courses.get(group).map_or(&[][..], |it| &it.spreads);
+        let last = made.iter().position(|it| it == spread);
+        let rings = self.image.as_ref().and_then(|image| image.rings.get(group));
+        match rings.zip(last).and_then(|(rings, last)| rings.get(last)) {
+            Some(last) => last.clone(),
+            None => ring(group, spread),
         }
     }
 

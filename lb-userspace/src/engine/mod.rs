@@ -22,11 +22,11 @@ pub use self::{
 };
 use crate::{
     class::{Partition, partition},
-    model::{Admin, Backend, Destination, Group, Health, Identity, Member, Model, Name, Share},
+    model::{Admin, Backend, Destination, Group, Health, Member, Model, Name},
     neighbour::Way,
     probe::{History, Latency, Sample, Schedule, StreamKey, stream_key, streams},
     refusal::Refusal,
-    table::Image,
+    table::{Image, Spread},
 };
 
 /// Something that happened.
@@ -142,8 +142,8 @@ struct Course {
     best_effort: bool,
     /// None of its members may get traffic.
     no_answer: bool,
-    /// The shares behind its ring in the last image.
-    shares: BTreeMap<Identity, Share>,
+    /// What is behind its rings in the last image, one for one.
+    spreads: Vec<Spread>,
 }
 
 impl Engine {
@@ -156,7 +156,7 @@ impl Engine {
         now: Duration,
     ) -> (Self, Vec<Effect>) {
         let mut engine = Self {
-            clients: Arc::new(partition(&model)),
+            clients: Arc::new(partition(&model, &[])),
             model,
             admin: saved.admin,
             histories: BTreeMap::new(),
@@ -199,7 +199,7 @@ impl Engine {
             Event::Reload(model) => {
                 let kept = self.saved();
                 self.model = *model;
-                self.clients = Arc::new(partition(&self.model));
+                self.clients = Arc::new(partition(&self.model, &[]));
                 self.admin.forget_unknown(&self.model);
                 effects = self.begin(&kept.found);
             }
@@ -292,14 +292,14 @@ impl Engine {
     fn settle(&mut self, effects: &mut Vec<Effect>) {
         self.begin_ramps();
         let (image, decisions) = self.compile();
-        for (group, (decision, shares)) in decisions {
+        for (group, (decision, spreads)) in decisions {
             let next = Course {
                 since: self.courses[&group].since,
                 stands: true,
                 decided: true,
                 best_effort: decision.best_effort,
                 no_answer: decision.rows.answer().is_some(),
-                shares,
+                spreads,
             };
             let last = self
                 .courses

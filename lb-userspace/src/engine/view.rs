@@ -9,7 +9,7 @@ use crate::{
     model::{Admin, Group, Health, Member, Name, Route},
     policy::{Asked, Explanation, MemberIndex, Outcome, healths},
     refusal::Refusal,
-    table::{TargetKey, ring_hash, shares},
+    table::{TargetKey, rings_hash, spread},
 };
 
 /// Everything that `waggle status` shows of decisions.
@@ -142,8 +142,8 @@ impl Engine {
     fn explain_group(&self, asked: Asked, group: &Group) -> Explanation {
         let known = Known::new(self);
         let decision = known.decide(&group.name, &self.client(&group.name));
-        let shares = shares(&self.model.backends, &decision);
-        let ring = self.ring(&group.name, &shares);
+        let spread = spread(&self.model.backends, &decision);
+        let ring = self.ring(&group.name, &spread);
         Explanation::of_decision(asked, &self.model.groups, &decision, &ring)
     }
 
@@ -183,7 +183,7 @@ impl Engine {
 
     fn group_view(&self, known: &Known<'_>, group: &Group) -> GroupView {
         let (effective, states) = known.group(&group.name);
-        let ring = self
+        let rings = self
             .image
             .as_ref()
             .and_then(|image| image.rings.get(&group.name));
@@ -223,7 +223,7 @@ impl Engine {
             undecided: known.undecided(&group.name),
             best_effort: decision.best_effort,
             no_answer: decision.members.is_empty(),
-            ring_hash: ring.map(|ring| format!("{:016x}", ring_hash(ring))),
+            ring_hash: rings.map(|rings| format!("{:016x}", rings_hash(rings))),
             members: (0..group.members.len()).map(member).collect(),
         }
     }

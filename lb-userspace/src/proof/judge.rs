@@ -1,12 +1,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use lb_common::{Descriptor, Proof, Target, Tuple, VERDICTS, Verdict};
+use lb_common::{Answer, Descriptor, Proof, Target, Tuple, VERDICTS, Verdict};
 
 use super::{Decided, Difference, Found, Judgement, Run, chance::likely};
 use crate::{
-    model::{Identity, Mac, Name},
+    model::{Identity, Mac},
     policy::Outcome,
-    table::slots_hash,
+    table::{Destination, slots_hash},
 };
 
 /// Holds what the kernel does for `flows` against the decision.
@@ -85,9 +85,33 @@ impl Case<'_> {
     }
 
     fn other_verdict(&self) -> Option<Difference> {
-        let verdict = self.verdict().label();
+        let verdict = self.verdict();
+        if verdict == Verdict::Forwarded && self.has_answers() {
+            return self.other_verdict_of_slot();
+        }
+        let verdict = verdict.label();
         let found = self.other(&verdict, |it| label(it.verdict))?;
         Some(difference("verdict", verdict, found))
+    }
+
+    fn has_answers(&self) -> bool {
+        let mut slots = self.decided.ring.slots.iter();
+        slots.any(|slot| Answer::of_slot(*slot).is_some())
+    }
+
+    /// Flows that do not end as what is in their slot of the decided ring says.
+    fn other_verdict_of_slot(&self) -> Option<Difference> {
+        let decided = |flow: &Tuple| match self.slot_decided(flow).and_then(Answer::of_slot) {
+            None => Verdict::Forwarded,
+            Some(Answer::PASS) => Verdict::RulePassed,
+            Some(_) => Verdict::RuleDropped,
+        };
+        let both = self.flows.iter().zip(&self.found.answers);
+        let both = both.map(|(flow, answer)| (decided(flow).label(), label(answer.verdict)));
+        let others: Vec<_> = both.filter(|(decided, found)| decided != found).collect();
+        let wanted = count(others.iter(), |it| it.0.to_owned());
+        let found = count(others.iter(), |it| it.1.to_owned());
+        (!others.is_empty()).then(|| difference("verdict", with_flows(&wanted), with_flows(&found)))
     }
 
     /// What the answers say that is not as decided, with the number of flows; none if all do.
@@ -109,10 +133,10 @@ impl Case<'_> {
         }
         let ring = self.decided.ring;
         let slot = |slot: usize| {
-            let target = ring.targets.get(usize::from(*ring.slots.get(slot)?))?;
+            let wanted = ring.destination(*ring.slots.get(slot)?)?;
             let found = *self.found.slots.get(slot)?;
-            (self.identity_found(found) != Some(target.identity))
-                .then(|| (slot, self.named(target.identity), self.backend_found(found)))
+            (self.destination_found(found) != Some(wanted))
+                .then(|| (slot, self.shown(wanted), self.shown_slot(found)))
         };
         let mut others = (0..ring.slots.len()).filter_map(slot);
         let found = run.ring.as_deref().unwrap_or("no ring");
@@ -180,12 +204,8 @@ impl Case<'_> {
 
     /// Backends that get more or fewer flows than by their share.
     fn unlikely(&self, run: &Run) -> Vec<Difference> {
-        let shares = &self.decided.explanation.shares;
-        let names: BTreeSet<_> = shares
-            .keys()
-            .map(Name::as_str)
-            .chain(run.backends.keys().map(String::as_str))
-            .collect();
+        let shares = self.shares();
+        let names: BTreeSet<_> = shares.keys().chain(run.backends.keys()).collect();
         let unlikely = names.into_iter().filter_map(|name| {
             let share = shares.get(name).copied().unwrap_or(0.);
             let likely = likely(run.flows, share, shares.len());
@@ -210,9 +230,31 @@ impl Case<'_> {
 
     fn ring_found(&self) -> Option<String> {
         let slots = self.found.slots.iter();
-        let identities: Option<Vec<_>> = slots.map(|id| self.identity_found(*id)).collect();
-        let identities = identities.filter(|it| !it.is_empty())?;
-        Some(format!("{:016x}", slots_hash(identities)))
+        let all: Option<Vec<_>> = slots.map(|id| self.destination_found(*id)).collect();
+        let all = all.filter(|it| !it.is_empty())?;
+        let columns = self.found.answers.first().map_or(0, |it| it.ring.columns());
+        Some(format!("{:016x}", slots_hash(columns, all)))
+    }
+
+    fn destination_found(&self, slot: u16) -> Option<Destination> {
+        match Answer::of_slot(slot) {
+            Some(answer) => Some(Destination::Answer(answer)),
+            None => self.identity_found(slot).map(Destination::Backend),
+        }
+    }
+
+    fn shown(&self, destination: Destination) -> String {
+        match destination {
+            Destination::Backend(identity) => self.named(identity),
+            Destination::Answer(Answer::PASS) => "pass".to_owned(),
+            Destination::Answer(Answer::REJECT) => "reject".to_owned(),
+            Destination::Answer(_) => "drop".to_owned(),
+        }
+    }
+
+    fn shown_slot(&self, slot: u16) -> String {
+        let destination = self.destination_found(slot);
+        destination.map_or_else(|| format!("target {slot}"), |it| self.shown(it))
     }
 
     fn identity_found(&self, id: u16) -> Option<Identity> {
@@ -228,11 +270,41 @@ impl Case<'_> {
 
     /// The decided ring's backend for a flow.
     fn backend_decided(&self, flow: &Tuple) -> Option<String> {
+        let destination = self.decided.ring.destination(self.slot_decided(flow)?)?;
+        Some(self.named(destination.identity()?))
+    }
+
+    /// What is in the decided ring's slot for a flow.
+    fn slot_decided(&self, flow: &Tuple) -> Option<u16> {
         let ring = self.decided.ring;
-        let length = u32::try_from(ring.slots.len()).ok()?;
-        let slot = Descriptor::new(0, length).slot(&flow, &self.decided.key);
-        let target = ring.slots.get(slot as usize)?;
-        Some(self.named(ring.targets.get(usize::from(*target))?.identity))
+        let slot = ring.at(0).slot(flow, &self.decided.key);
+        ring.slots.get(slot as usize).copied()
+    }
+
+    /// Each backend's share of the flows of the client: of all, or in a ring of rows what it has of the
+    /// client's row.
+    fn shares(&self) -> BTreeMap<String, f64> {
+        let ring = self.decided.ring;
+        let (columns, Some(flow)) = (ring.columns as usize, self.flows.first()) else {
+            return BTreeMap::new();
+        };
+        if columns == 0 {
+            let shares = self.decided.explanation.shares.iter();
+            return shares
+                .map(|(name, share)| (name.to_string(), *share))
+                .collect();
+        }
+        let slot = ring.at(0).slot(flow, &self.decided.key) as usize;
+        let row = ring
+            .slots
+            .iter()
+            .skip(slot / columns * columns)
+            .take(columns);
+        let backends = row.filter_map(|slot| ring.destination(*slot)?.identity());
+        let counts = count(backends, |it| self.named(it)).into_iter();
+        counts
+            .map(|(name, slots)| (name, slots as f64 / columns as f64))
+            .collect()
     }
 
     fn named(&self, identity: Identity) -> String {

@@ -11,7 +11,7 @@ use crate::{
         Asked, Outcome,
         fixtures::{decided, state},
     },
-    table::{ring, ring_key, shares},
+    table::{ring, ring_key, spread},
 };
 
 const CLIENT: &str = "192.0.2.1";
@@ -46,11 +46,11 @@ impl Rig {
     fn new(route: &Route) -> Self {
         let model = model();
         let service = &model.services["web"];
-        let asked = Asked::new(service, CLIENT.parse().unwrap(), &partition(&model)).unwrap();
+        let asked = Asked::new(service, CLIENT.parse().unwrap(), &partition(&model, &[])).unwrap();
         let group = &model.groups["web"];
         let up = state(Health::Up, None, "");
         let decision = decided(group, &[up.clone(), up]);
-        let made = ring(&group.name, &shares(&model.backends, &decision));
+        let made = ring(&group.name, &spread(&model.backends, &decision));
         let (explanation, ring, descriptor) = match route {
             Route::Drop => (
                 Explanation::of_answer(asked, Outcome::Drop),

@@ -1,19 +1,41 @@
 use std::collections::BTreeMap;
 
+use lb_common::Answer;
+
+use super::spread::{Destination, Shares, Spread};
 use crate::{
-    model::{Backend, Identity, Name, Share},
-    policy::{Decision, Destination},
+    model::{Backend, Name, NoAnswer},
+    policy::{self, Decision, Parts},
 };
 
-/// Each backend's share of a group's traffic.
-pub type Shares = BTreeMap<Identity, Share>;
+/// How a decision spreads flows, by what is the same on every host.
+pub fn spread(backends: &BTreeMap<Name, Backend>, decision: &Decision) -> Spread {
+    let shares = |parts: &Parts| -> Shares {
+        let parts = parts.iter();
+        parts
+            .map(|(to, share)| (destination(backends, to), share.clone()))
+            .collect()
+    };
+    let rows = &decision.rows;
+    let by_client = rows.iter().all(|(_, flows)| flows.len() == 1);
+    match rows.iter().next() {
+        Some((_, flows)) if rows.iter().len() == 1 => Spread::Flows(shares(flows)),
+        _ if by_client => Spread::Clients(shares(&rows.total())),
+        _ => {
+            let rows = rows.iter();
+            Spread::Rows(rows.map(|(part, it)| (part.clone(), shares(it))).collect())
+        }
+    }
+}
 
-/// The shares of a decision, by what is the same on every host.
-pub fn shares(backends: &BTreeMap<Name, Backend>, decision: &Decision) -> Shares {
-    let total = decision.rows.total();
-    let shares = total.into_iter().filter_map(|(to, share)| match to {
-        Destination::Backend(name) => Some((backends[&name].identity(), share)),
-        Destination::Answer(_) => None,
-    });
-    shares.collect()
+fn destination(backends: &BTreeMap<Name, Backend>, to: &policy::Destination) -> Destination {
+    match to {
+        policy::Destination::Answer(answer) => Destination::Answer(match answer {
+            NoAnswer::Drop => Answer::DROP,
+            NoAnswer::Pass => Answer::PASS,
+            // The backup group has answered itself.
+            NoAnswer::Reject | NoAnswer::Backup => Answer::REJECT,
+        }),
+        policy::Destination::Backend(name) => Destination::Backend(backends[name].identity()),
+    }
 }

@@ -4,9 +4,10 @@ use std::{
     sync::Arc,
 };
 
-use lb_common::ServiceKey;
+use lb_common::{Answer, Descriptor, ServiceKey};
 use sha2::{Digest, Sha256};
 
+use super::spread::Destination;
 use crate::{
     class::Partition,
     model::{Identity, Mac, Name, Route},
@@ -19,14 +20,54 @@ pub struct Image {
     /// The services to be published. One of whose groups one is held stays as the maps have it, be it
     /// not at all, or with other groups.
     pub services: BTreeMap<ServiceKey, ServiceSpec>,
-    /// The ring of each group that a published service uses.
-    pub rings: BTreeMap<Name, Ring>,
+    /// The distinct rings of each group that a published service uses, in the order of the first classes
+    /// of [`Self::clients`] that have them; at least one.
+    pub rings: BTreeMap<Name, Vec<Ring>>,
+    /// For a group that decides by class, which of its rings each class of [`Self::clients`] has. All
+    /// classes have the first of a group that is not in here.
+    pub views: BTreeMap<Name, Vec<u32>>,
     /// The memberships of those groups.
     pub targets: BTreeMap<TargetKey, TargetSpec>,
     /// The classes of clients by the rules of all services.
     pub clients: Arc<Partition>,
     /// Groups without a decision yet: whatever the maps say of them and of their services stands.
     pub held: BTreeSet<Name>,
+}
+
+impl Image {
+    /// Which of its rings a group has for a class of [`Self::clients`].
+    pub fn view(&self, group: &Name, class: usize) -> usize {
+        let views = self.views.get(group);
+        let view = views.and_then(|views| views.get(class));
+        view.map_or(0, |view| *view as usize)
+    }
+
+    /// The ring that a group has for a class of [`Self::clients`]; none if it is not decided.
+    pub fn ring(&self, group: &Name, class: usize) -> Option<&Ring> {
+        self.rings.get(group)?.get(self.view(group, class))
+    }
+
+    /// What new flows of a class of [`Self::clients`] meet at a service; none if that is not there.
+    pub fn answer(&self, service: &ServiceKey, class: usize) -> Option<Served<'_>> {
+        let spec = self.services.get(service)?;
+        let route = self.clients.classes.get(class)?.routes.get(service);
+        let group = match route {
+            Some(Route::Drop) => return Some(Served::Answer(Answer::DROP)),
+            Some(Route::Pass) => return Some(Served::Answer(Answer::PASS)),
+            Some(Route::Group(group)) => group,
+            None => &spec.group,
+        };
+        Some(Served::Group(group))
+    }
+}
+
+/// What new flows meet at a service.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Served<'a> {
+    /// A rule says this.
+    Answer(Answer),
+    /// This group serves them: [`Image::ring`] has its ring.
+    Group(&'a Name),
 }
 
 /// A published service.
@@ -39,6 +80,8 @@ pub struct ServiceSpec {
     /// What its rules give to the clients that they match; [`Image::clients`] says to which. None: it
     /// has no rules.
     pub routes: BTreeSet<Route>,
+    /// Whether clients are told apart: it has rules, or a group of it decides by class.
+    pub by_class: bool,
 }
 
 impl ServiceSpec {
@@ -46,11 +89,6 @@ impl ServiceSpec {
     pub fn groups(&self) -> impl Iterator<Item = &Name> {
         let of_rules = self.routes.iter().filter_map(Route::group);
         std::iter::once(&self.group).chain(of_rules)
-    }
-
-    /// Whether clients are told apart.
-    pub fn has_rules(&self) -> bool {
-        !self.routes.is_empty()
     }
 }
 
@@ -100,8 +138,26 @@ pub struct TargetSpec {
 pub struct Ring {
     /// The targets, in the order of their identities.
     pub targets: Vec<TargetKey>,
-    /// For each slot an index into `targets`. Empty: the policy has no answer.
+    /// For each slot an index into `targets`, or [`Answer::slot`]. Empty: the policy has no answer.
     pub slots: Vec<u16>,
+    /// Slots of a row, which a client chooses; 0 where there is but one row.
+    pub columns: u32,
+}
+
+impl Ring {
+    /// Where what is in a slot leads; none if it is no target of the ring.
+    pub fn destination(&self, slot: u16) -> Option<Destination> {
+        if let Some(answer) = Answer::of_slot(slot) {
+            return Some(Destination::Answer(answer));
+        }
+        let target = self.targets.get(usize::from(slot))?;
+        Some(Destination::Backend(target.identity))
+    }
+
+    /// Where the ring stands if it begins at slot `offset` of the pool.
+    pub fn at(&self, offset: u32) -> Descriptor {
+        Descriptor::in_rows(offset, self.slots.len() as u32, self.columns)
+    }
 }
 
 /// The number that stands for a group in the kernel's tables, the same on every host. The

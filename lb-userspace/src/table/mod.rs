@@ -3,14 +3,22 @@
 
 mod clients;
 mod group;
+mod hash;
 mod image;
 mod key;
+mod race;
 mod ring;
+mod rows;
+mod spread;
+mod subset;
 
 pub use self::{
     clients::ClassTable,
-    group::{Shares, shares},
-    image::{Image, Ring, ServiceSpec, TargetKey, TargetSpec, group_id},
+    group::spread,
+    hash::{ring_hash, rings_hash, slots_hash},
+    image::{Image, Ring, Served, ServiceSpec, TargetKey, TargetSpec, group_id},
     key::ring_key,
-    ring::{DEFAULT_LENGTH, ring, ring_hash, ring_length, slots_hash},
+    ring::{DEFAULT_LENGTH, ring, ring_length},
+    spread::{Destination, Shares, Spread},
+    subset::subset,
 };

@@ -4,49 +4,50 @@
 #[cfg(test)]
 mod tests;
 
-use std::{
-    cmp::Reverse,
-    collections::{BTreeMap, BinaryHeap, binary_heap::PeekMut},
-};
+use std::cmp::Reverse;
 
+use lb_common::Answer;
 use num_bigint::BigInt;
 use num_traits::{ToPrimitive, Zero};
 use sha2::{Digest, Sha256};
 
-use super::image::{Ring, TargetKey};
-use crate::model::{Identity, Name, Share};
+use super::{
+    image::{Ring, TargetKey},
+    race::{Entrant, first_words, race},
+    rows,
+    spread::{Destination, Shares, Spread},
+};
+use crate::model::{Name, Share};
 
 /// Slots of a ring, unless its smallest share needs more.
 pub const DEFAULT_LENGTH: usize = LENGTHS[0];
 
-/// The lengths that a ring can have. All are prime: every skip then visits every slot.
+/// The lengths that a ring can have. All are prime, as a race wants it.
 const LENGTHS: [usize; 4] = [16_381, 65_521, 262_139, LONGEST];
 
-const LONGEST: usize = 1_048_573;
+/// The most slots of a ring.
+pub(super) const LONGEST: usize = 1_048_573;
 
 /// A share gets at least this many slots, as long as there is a ring that is long enough.
 const FEWEST: usize = 10;
 
-/// No target yet.
-const FREE: u16 = u16::MAX;
-
-/// The ring of a group whose members have these `shares`; a share of 0 gets no slot, and no share
-/// above 0 an empty ring. It depends on the identities and shares only: rings with equal slots
-/// stand in groups of any name, on every host.
+/// The ring of a group whose traffic is spread like this; a share of 0 gets no slot, and no share
+/// above 0 an empty ring. If all of it meets one answer, so do all slots of a ring of one slot. It
+/// depends on destinations and shares only: rings with equal slots stand in groups of any name, on
+/// every host.
 ///
-/// Slots are apportioned exactly: what a backend gets differs from its share by less than one slot.
-/// The length is the first of 16,381, 65,521, 262,139 and 1,048,573 that has at least 10 slots
-/// for the smallest share. If a share has no whole slot even in the longest, every backend gets one
-/// first, and the rest is apportioned.
+/// By flow or by client, slots are apportioned exactly: what a destination gets differs from its share
+/// by less than one slot. The length is the first of 16,381, 65,521, 262,139 and 1,048,573 that has
+/// at least 10 slots for the smallest share. If a share has no whole slot even in the longest, every
+/// destination gets one first, and the rest is apportioned.
 ///
-/// Which slots a backend gets is decided by a race. Every backend walks over all slots, in an order
-/// that its identity chooses, and takes each free one until it has as many as it should. A step
-/// takes a time of 1 / (share * slots it has not seen): the mean gaps between sorted draws from an
-/// exponential distribution. So the race is rendezvous hashing by weight, in which a backend that
-/// leaves moves no slot but its own; only that each must end with an exact number moves others. In
-/// Maglev a turn ends when a free slot is found, and a lost claim shifts all claims after it. Slots
-/// that move beyond those that must, in per cent of the ring, when one backend leaves (mean, and
-/// worst over the backends):
+/// Which slots a destination gets is decided by a race. Each walks over all slots, in an order that its
+/// identity chooses, and takes each free one until it has as many as it should. A step takes a time of
+/// 1 / (share * slots it has not seen): the mean gaps between sorted draws from an exponential
+/// distribution. So the race is rendezvous hashing by weight, in which a backend that leaves moves no
+/// slot but its own; only that each must end with an exact number moves others. In Maglev a turn ends
+/// when a free slot is found, and a lost claim shifts all claims after it. Slots that move beyond those
+/// that must, in per cent of the ring, when one backend leaves (mean, and worst over the backends):
 ///
 /// | backends | Maglev | this |
 /// |---|---|---|
@@ -57,56 +58,109 @@ const FREE: u16 = u16::MAX;
 ///
 /// A ring of another length moves nearly every slot.
 ///
+/// In rows, a row is a part of the clients, and its columns are parts of their flows:
+///
+/// - There are 37, 67, 131, 257, 521 or 1,021 columns: the first that has at least 16 for the smallest
+///   share of any row; one if no row has two destinations. What a destination has of a row differs from
+///   its share there by at most one column, and the differences of many rows even out.
+/// - There are as many rows as buckets. For other parts of the clients there are 1,021, 4,093, 16,381
+///   or 65,521: the first that has at least 10 rows for the smallest part, as long as the ring keeps to
+///   1,048,573 slots. What a part gets differs by less than one row. They are raced for like slots,
+///   in an order that the destinations choose: a part whose shares change keeps its clients.
+///
+/// So a destination's share of all traffic is off by at most 1 / columns, and for other parts than
+/// buckets by the number of parts with it / rows besides.
+///
 /// # Panics
 ///
-/// With more than 65,535 shares above 0: target ids have 16 bits.
-pub fn ring(group: &Name, shares: &BTreeMap<Identity, Share>) -> Ring {
-    let (identities, shares) = positive(shares);
-    let (Some(smallest), Some(largest)) = (shares.iter().min(), shares.iter().max()) else {
+/// With more than 65,533 backends: the slots above are answers. With more than 28,339 buckets.
+pub fn ring(group: &Name, spread: &Spread) -> Ring {
+    match spread {
+        Spread::Flows(shares) => in_one_row(group, shares, 0),
+        Spread::Clients(shares) => in_one_row(group, shares, 1),
+        Spread::Buckets(buckets) => rows::of_buckets(group, buckets),
+        Spread::Rows(rows) => rows::of_parts(group, rows),
+    }
+}
+
+fn in_one_row(group: &Name, shares: &Shares, columns: u32) -> Ring {
+    let (destinations, shares) = positive(shares.iter().map(|(it, share)| (*it, share)));
+    let Some(smallest) = shares.iter().min() else {
         return Ring::default();
     };
-    let length = ring_length(smallest);
-    let mut lanes = BTreeMap::<u64, Vec<Walker>>::new();
-    let quotas = quotas(&shares, length);
-    for (target, quota) in quotas.into_iter().enumerate() {
-        let walker = Walker::new(target, &identities[target], quota, length);
-        let interval = interval(largest / &shares[target]);
-        lanes.entry(interval).or_default().push(walker);
+    if let [Destination::Answer(answer)] = destinations[..] {
+        return Ring {
+            slots: vec![answer.slot()],
+            ..Ring::default()
+        };
     }
-    let slots = race(lanes, length);
+    let length = ring_length(smallest);
+    let seed = |it: &Destination| first_words(Sha256::new().chain_update(it.bytes()));
+    let seeds = destinations.iter().map(seed);
+    let slots = race(&entrants(seeds, &shares, length), length);
+    made(group, &destinations, slots, columns)
+}
+
+/// Who takes part in a race for `length` places with these shares, which sum to 1.
+pub(super) fn entrants(
+    seeds: impl Iterator<Item = (u64, u64)>,
+    shares: &[Share],
+    length: usize,
+) -> Vec<Entrant> {
+    let largest = shares.iter().max().cloned().unwrap_or_default();
+    let quotas = quotas(shares, length);
+    let all = seeds.zip(shares).zip(quotas);
+    all.map(|((seed, share), quota)| Entrant {
+        seed,
+        quota,
+        interval: interval(&largest / share),
+    })
+    .collect()
+}
+
+/// The ring whose slots are indices into `destinations`, which are in order.
+pub(super) fn made(
+    group: &Name,
+    destinations: &[Destination],
+    mut slots: Vec<u16>,
+    columns: u32,
+) -> Ring {
     let target = |identity| TargetKey {
         group: group.clone(),
         identity,
     };
+    let identities = destinations.iter().filter_map(Destination::identity);
+    let targets: Vec<_> = identities.map(target).collect();
+    // Answers come after all backends.
+    let answers: Vec<u16> = destinations[targets.len()..]
+        .iter()
+        .filter_map(Destination::answer)
+        .map(Answer::slot)
+        .collect();
+    assert!(
+        targets.len() <= usize::from(Answer::DROP.slot()),
+        "a ring has at most 65,533 targets"
+    );
+    if !answers.is_empty() {
+        for slot in &mut slots {
+            let answer = usize::from(*slot).checked_sub(targets.len());
+            *slot = answer.map_or(*slot, |answer| answers[answer]);
+        }
+    }
     Ring {
-        targets: identities.into_iter().map(target).collect(),
+        targets,
         slots,
+        columns,
     }
 }
 
-/// A number that is equal for rings with the same identity in every slot, whatever their groups are
-/// called and in which order their targets stand.
-pub fn ring_hash(ring: &Ring) -> u64 {
-    let slots = ring.slots.iter();
-    slots_hash(slots.map(|slot| ring.targets[usize::from(*slot)].identity))
-}
-
-/// The same for the identities in the slots, one after the other.
-pub fn slots_hash(slots: impl IntoIterator<Item = Identity>) -> u64 {
-    let mut hash = Sha256::new();
-    for identity in slots {
-        hash.update(identity.bytes());
-    }
-    first_words(hash).0
-}
-
-/// The shares above 0, as parts of their sum.
-fn positive(shares: &BTreeMap<Identity, Share>) -> (Vec<Identity>, Vec<Share>) {
-    let positive = || shares.iter().filter(|(_, share)| **share > Share::zero());
-    let sum: Share = positive().map(|(_, share)| share).sum();
-    positive()
-        .map(|(identity, share)| (*identity, share / &sum))
-        .unzip()
+/// What has a share above 0, with its part of their sum.
+pub(super) fn positive<'a, T>(
+    shares: impl Iterator<Item = (T, &'a Share)> + Clone,
+) -> (Vec<T>, Vec<Share>) {
+    let positive = shares.filter(|(_, share)| **share > Share::zero());
+    let sum: Share = positive.clone().map(|(_, share)| share).sum();
+    positive.map(|(of, share)| (of, share / &sum)).unzip()
 }
 
 /// The number of slots of a ring whose smallest share is `smallest`.
@@ -117,10 +171,11 @@ pub fn ring_length(smallest: &Share) -> usize {
         .unwrap_or(LONGEST)
 }
 
-/// The number of slots for each share; they sum to `length`.
+/// The number of places for each share; they sum to `length`. None is left out as long as there is one
+/// for each.
 fn quotas(shares: &[Share], length: usize) -> Vec<usize> {
     let quotas = apportion(shares, length);
-    if quotas.iter().all(|quota| *quota > 0) {
+    if quotas.iter().all(|quota| *quota > 0) || shares.len() > length {
         return quotas;
     }
     let rest = apportion(shares, length - shares.len());
@@ -140,101 +195,15 @@ fn apportion(shares: &[Share], length: usize) -> Vec<usize> {
     quotas
 }
 
-fn whole_slots(share: &Share, length: usize) -> usize {
+pub(super) fn whole_slots(share: &Share, length: usize) -> usize {
     let slots = (share * BigInt::from(length)).to_integer();
     slots.to_usize().unwrap_or(length)
 }
 
 /// The inverse of a share, as a number that the time of a step is made of. Shares that are
 /// smaller by more than 2^26 race as if by 2^26.
-fn interval(ratio: Share) -> u64 {
+pub(super) fn interval(ratio: Share) -> u64 {
     const MOST: u64 = 1 << 58;
     let interval = (ratio * BigInt::from(1u64 << 32)).to_integer();
     interval.to_u64().unwrap_or(MOST).min(MOST)
-}
-
-/// A backend on its way over the slots `place`, `place + skip`, ... modulo the length.
-struct Walker {
-    target: u16,
-    place: usize,
-    skip: usize,
-    /// Slots that it still has to take.
-    quota: usize,
-}
-
-impl Walker {
-    fn new(target: usize, identity: &Identity, quota: usize, length: usize) -> Self {
-        let target = u16::try_from(target).ok().filter(|it| *it != FREE);
-        let (place, skip) = first_words(Sha256::new().chain_update(identity.bytes()));
-        let length = length as u64;
-        Self {
-            target: target.expect("a ring has at most 65,535 targets"),
-            place: (place % length) as usize,
-            skip: (1 + skip % (length - 1)) as usize,
-            quota,
-        }
-    }
-
-    fn step(&mut self, slots: &mut [u16]) {
-        if slots[self.place] == FREE {
-            slots[self.place] = self.target;
-            self.quota -= 1;
-        }
-        self.place += self.skip;
-        if self.place >= slots.len() {
-            self.place -= slots.len();
-        }
-    }
-}
-
-/// Lets all walkers run until every slot is taken. Those with the same interval step at the same
-/// times, so that equal weights, the usual case, need no queue.
-fn race(lanes: BTreeMap<u64, Vec<Walker>>, length: usize) -> Vec<u16> {
-    let mut slots = vec![FREE; length];
-    let mut lanes: Vec<Lane> = (lanes.into_iter())
-        .map(|(interval, walkers)| Lane {
-            interval,
-            unseen: length as u64,
-            walkers,
-        })
-        .collect();
-    let first = |(index, lane): (usize, &Lane)| Reverse((lane.pause(), index));
-    let mut queue: BinaryHeap<_> = lanes.iter().enumerate().map(first).collect();
-    while let Some(mut next) = queue.peek_mut() {
-        let Reverse((time, index)) = *next;
-        let lane = &mut lanes[index];
-        lane.walkers.retain_mut(|walker| {
-            walker.step(&mut slots);
-            walker.quota > 0
-        });
-        lane.unseen -= 1;
-        if lane.walkers.is_empty() {
-            PeekMut::pop(next);
-        } else {
-            *next = Reverse((time + lane.pause(), index));
-        }
-    }
-    slots
-}
-
-/// Walkers that step at the same times.
-struct Lane {
-    interval: u64,
-    /// Slots that its walkers have not looked at: as many for each.
-    unseen: u64,
-    walkers: Vec<Walker>,
-}
-
-impl Lane {
-    /// The time until the next step. Whoever has seen every slot has all that it should have, so
-    /// that `unseen` is not 0 here.
-    fn pause(&self) -> u64 {
-        self.interval / self.unseen
-    }
-}
-
-fn first_words(hash: Sha256) -> (u64, u64) {
-    let digest: [u8; 32] = hash.finalize().into();
-    let (words, _) = digest.as_chunks();
-    (u64::from_be_bytes(words[0]), u64::from_be_bytes(words[1]))
 }

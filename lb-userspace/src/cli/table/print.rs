@@ -4,7 +4,7 @@ use std::{
     net::{IpAddr, SocketAddr},
 };
 
-use lb_common::Target;
+use lb_common::{Answer, Target};
 use serde::Serialize;
 
 use crate::{
@@ -69,21 +69,28 @@ enum Outcome {
     Forward,
     NoAnswer,
     Pass,
+    Reject,
 }
 
 #[derive(Debug, Serialize)]
 struct Ring {
     length: usize,
+    /// Slots of a row, which a client chooses; left out where there is but one row.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    columns: Option<u32>,
     /// None: a slot names no target.
     hash: Option<String>,
 }
 
-/// What a backend has of a ring.
+/// What a backend, or an answer, has of a ring.
 #[derive(Debug, Serialize)]
 struct Share {
     target: u16,
     backend: Option<Name>,
     address: Option<IpAddr>,
+    /// What becomes of these flows instead of going to a backend.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    answer: Option<&'static str>,
     slots: usize,
     /// From 0 to 1.
     share: f64,
@@ -215,7 +222,7 @@ impl Class {
         } = contents;
         let ring = match fate {
             Fate::Forward(ring) => Some(ring),
-            Fate::Drop | Fate::NoAnswer | Fate::Pass => None,
+            Fate::Drop | Fate::NoAnswer | Fate::Pass | Fate::Reject => None,
         };
         let group_id = ring.and_then(|ring| ring.group);
         Self {
@@ -226,11 +233,13 @@ impl Class {
                 Fate::Forward(_) => Outcome::Forward,
                 Fate::NoAnswer => Outcome::NoAnswer,
                 Fate::Pass => Outcome::Pass,
+                Fate::Reject => Outcome::Reject,
             },
             group: group_id.and_then(|id| names.group(id)).cloned(),
             group_id,
             ring: ring.map(|ring| Ring {
                 length: ring.length,
+                columns: (ring.columns > 0).then_some(ring.columns),
                 hash: ring.hash.map(|hash| format!("{hash:016x}")),
             }),
             shares: ring.map_or_else(Vec::new, |ring| shares(ring, tables, names)),
@@ -245,6 +254,7 @@ fn shares(ring: &RingContents, tables: &Tables, names: &Names) -> Vec<Share> {
             target: *id,
             backend: target.and_then(|it| names.backend(it)).cloned(),
             address: target.map(|it| it.address.into()),
+            answer: Answer::of_slot(*id).map(answer),
             slots: *slots,
             share: *slots as f64 / ring.length as f64,
         }
@@ -252,6 +262,14 @@ fn shares(ring: &RingContents, tables: &Tables, names: &Names) -> Vec<Share> {
     let mut shares: Vec<_> = ring.slots.iter().map(share).collect();
     shares.sort_by(|a, b| (&a.backend, a.address).cmp(&(&b.backend, b.address)));
     shares
+}
+
+fn answer(answer: Answer) -> &'static str {
+    match answer {
+        Answer::PASS => "pass",
+        Answer::REJECT => "reject",
+        _ => "drop",
+    }
 }
 
 impl fmt::Display for View {
@@ -349,6 +367,7 @@ impl Class {
         match (self.outcome, &self.group, self.group_id) {
             (Outcome::Drop, ..) => "drop".to_owned(),
             (Outcome::Pass, ..) => "pass".to_owned(),
+            (Outcome::Reject, ..) => "reject".to_owned(),
             (Outcome::NoAnswer, ..) => "no backend: drop".to_owned(),
             (Outcome::Forward, Some(name), _) => name.to_string(),
             (Outcome::Forward, None, Some(id)) => format!("{id:08x}"),
@@ -365,10 +384,11 @@ impl Class {
 
 impl Share {
     fn cells(&self, ring: Option<&Ring>) -> [String; 3] {
-        let backend = match (&self.backend, self.address) {
-            (Some(name), _) => name.to_string(),
-            (None, Some(address)) => address.to_string(),
-            (None, None) => format!("target {} (free)", self.target),
+        let backend = match (&self.backend, self.address, self.answer) {
+            (Some(name), ..) => name.to_string(),
+            (None, Some(address), _) => address.to_string(),
+            (None, None, Some(answer)) => answer.to_owned(),
+            (None, None, None) => format!("target {} (free)", self.target),
         };
         let length = ring.map_or(0, |ring| ring.length);
         let slots = format!("{}/{length}", self.slots);

@@ -6,7 +6,7 @@ use crate::{
     dataplane::{Capacity, diff},
     model::{Admin, Health, Mac, MemberState},
     policy::fixtures::{decided, state},
-    table::{Image, ServiceSpec, TargetKey, TargetSpec, group_id, ring, ring_hash, shares},
+    table::{Image, ServiceSpec, TargetKey, TargetSpec, group_id, ring, ring_hash, spread},
 };
 
 const FILE: &str = r#"
@@ -45,7 +45,7 @@ fn model() -> Model {
 /// The tables of a model whose members are all up, but for the group without an answer.
 fn tables(model: &Model, down: Option<&str>) -> Tables {
     let mut image = Image {
-        clients: partition(model).into(),
+        clients: partition(model, &[]).into(),
         ..Image::default()
     };
     for service in model.services.values() {
@@ -53,6 +53,7 @@ fn tables(model: &Model, down: Option<&str>) -> Tables {
             name: service.name.clone(),
             group: service.group.clone(),
             routes: service.rules.iter().map(|it| it.route.clone()).collect(),
+            by_class: !service.rules.is_empty(),
         };
         image.services.insert(service.key(), spec);
     }
@@ -65,10 +66,8 @@ fn tables(model: &Model, down: Option<&str>) -> Tables {
             ..state(Health::Up, None, "")
         };
         let decision = decided(group, &vec![state; group.members.len()]);
-        let shares = shares(&model.backends, &decision);
-        image
-            .rings
-            .insert(group.name.clone(), ring(&group.name, &shares));
+        let ring = ring(&group.name, &spread(&model.backends, &decision));
+        image.rings.insert(group.name.clone(), vec![ring]);
         for (.., backend) in group.backends() {
             let key = TargetKey {
                 group: group.name.clone(),
@@ -147,7 +146,7 @@ fn rings_have_the_hash_that_they_have_elsewhere() {
     let key = model.backends["b"].identity();
     let made = ring(
         &office.name,
-        &[(key, crate::model::Share::from_integer(1.into()))].into(),
+        &crate::table::Spread::Flows([(key.into(), crate::model::Share::from_integer(1.into()))].into()),
     );
     let hash = format!("{:016x}", ring_hash(&made));
     assert_eq!(shown, &serde_json::json!({"length": 16381, "hash": hash}));

@@ -3,14 +3,13 @@ use std::{
     sync::Arc,
 };
 
-use lb_common::{CLASSES, Descriptor, Row, ServiceKey};
+use lb_common::{Answer, CLASSES, Row, ServiceKey};
 
-use super::{DoesNotFit, Scope};
+use super::{DoesNotFit, Scope, rings::Wanted};
 use crate::{
-    class::{Class, Partition},
+    class::Partition,
     dataplane::Tables,
-    model::Route,
-    table::{ClassTable, Image, group_id},
+    table::{ClassTable, Image, Served},
 };
 
 /// How classes are numbered in the kernel.
@@ -28,7 +27,12 @@ pub(super) struct Plan {
 /// services do the same. A number that goes to other clients must not change what it stands for, and
 /// one that stands for something else must not go to other clients, so that both are sound before
 /// and after the one store that puts the new table into use.
-pub(super) fn plan(tables: &Tables, image: &Image, scope: &Scope<'_>) -> Result<Plan, DoesNotFit> {
+pub(super) fn plan(
+    tables: &Tables,
+    image: &Image,
+    scope: &Scope<'_>,
+    wanted: &Wanted<'_>,
+) -> Result<Plan, DoesNotFit> {
     if scope.frozen {
         return Ok(Plan::default());
     }
@@ -37,12 +41,12 @@ pub(super) fn plan(tables: &Tables, image: &Image, scope: &Scope<'_>) -> Result<
     let is_new = |class: &usize| present.contains(class) && numbers[*class].is_none();
     let new: Vec<usize> = (0..numbers.len()).filter(is_new).collect();
     let kept: BTreeSet<u16> = numbers.iter().flatten().copied().collect();
-    let mut known = meanings(tables, scope, now.numbers().difference(&kept));
+    let mut known = meanings(tables, scope, wanted, now.numbers().difference(&kept));
     let resting = tables.retired_classes();
     let is_free = |number: &u16| !now.numbers().contains(number) && !resting.contains(number);
     let mut free = (0..CLASSES as u16).filter(is_free);
     for class in &new {
-        let meaning = meaning(&clients.classes[*class], tables, scope);
+        let meaning = meaning(*class, tables, image, scope, wanted);
         let number = known.remove(&meaning).or_else(|| free.next());
         let too_many = || too_many(new.len(), now.numbers().len(), resting.len());
         numbers[*class] = Some(number.ok_or_else(too_many)?);
@@ -140,10 +144,11 @@ fn overlay<A: Copy + Ord>(
 
 /// What one service does for the clients of a class.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-enum Meaning {
-    Drop,
-    Group(u32),
-    Pass,
+pub(super) enum Meaning {
+    /// There is no ring, but this.
+    Answer(Answer),
+    /// One of the new rings of a group; a number that shows an old ring stands for what follows it.
+    Ring { group: u32, index: usize },
 }
 
 /// The services that look classes up now and will go on doing so.
@@ -153,10 +158,7 @@ fn told_apart<'a>(
 ) -> impl Iterator<Item = (ServiceKey, Row)> + 'a {
     let services = tables.services();
     let row = |(key, service): (ServiceKey, lb_common::Service)| {
-        let goes_on = scope
-            .services
-            .get(&key)
-            .is_some_and(|spec| spec.has_rules());
+        let goes_on = scope.services.get(&key).is_some_and(|spec| spec.by_class);
         (goes_on && service.row.classes() > 1).then_some((key, service.row))
     };
     services.filter_map(row)
@@ -166,11 +168,12 @@ fn told_apart<'a>(
 fn meanings<'a>(
     tables: &Tables,
     scope: &Scope<'_>,
+    wanted: &Wanted<'_>,
     numbers: impl Iterator<Item = &'a u16>,
 ) -> BTreeMap<Vec<Meaning>, u16> {
     let rows: Vec<Row> = told_apart(tables, scope).map(|(_, row)| row).collect();
     let meaning = |number: &u16| {
-        let of_row = |row: &Row| meaning_at(tables, *row, *number);
+        let of_row = |row: &Row| meaning_at(tables, wanted, *row, *number);
         let meaning: Option<Vec<_>> = rows.iter().map(of_row).collect();
         Some((meaning?, *number))
     };
@@ -183,24 +186,30 @@ fn meanings<'a>(
         .collect()
 }
 
-fn meaning_at(tables: &Tables, row: Row, number: u16) -> Option<Meaning> {
+fn meaning_at(tables: &Tables, wanted: &Wanted<'_>, row: Row, number: u16) -> Option<Meaning> {
     if u32::from(number) >= row.classes() {
         return None;
     }
-    match tables.row(row.first().saturating_add(number.into())) {
-        Descriptor::DROP => Some(Meaning::Drop),
-        Descriptor::PASS => Some(Meaning::Pass),
-        ring => tables.group_of(ring).map(Meaning::Group),
+    let now = tables.row(row.first().saturating_add(number.into()));
+    match now.answer() {
+        Some(answer) => Some(Meaning::Answer(answer)),
+        None => wanted.meaning_of(tables, now),
     }
 }
 
-fn meaning(class: &Class, tables: &Tables, scope: &Scope<'_>) -> Vec<Meaning> {
-    let meaning = |(key, _)| match &class[&key] {
-        Route::Drop => Meaning::Drop,
-        Route::Group(group) => Meaning::Group(group_id(group)),
-        Route::Pass => Meaning::Pass,
+fn meaning(
+    class: usize,
+    tables: &Tables,
+    image: &Image,
+    scope: &Scope<'_>,
+    wanted: &Wanted<'_>,
+) -> Vec<Meaning> {
+    let meaning = |(key, _)| match image.answer(&key, class) {
+        Some(Served::Answer(answer)) => Some(Meaning::Answer(answer)),
+        Some(Served::Group(group)) => Some(wanted.meaning(group, image.view(group, class))),
+        None => None,
     };
-    told_apart(tables, scope).map(meaning).collect()
+    told_apart(tables, scope).filter_map(meaning).collect()
 }
 
 pub(super) fn too_many(new: usize, standing: usize, resting: usize) -> DoesNotFit {

@@ -2,32 +2,33 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use lb_common::{Descriptor, Service, ServiceKey};
 
-use super::{DoesNotFit, Scope};
+use super::{
+    DoesNotFit, Scope,
+    rings::{Places, Wanted},
+};
 use crate::{
     dataplane::{
         Tables,
         pool::{Extent, Pool},
     },
     model::Name,
-    table::group_id,
 };
 
 /// A ring that packets find now.
 pub(super) struct Standing<'a> {
     extent: Extent,
-    /// It goes when all of these have moved; `None`: it stays.
+    /// It goes when all of these groups have moved; `None`: it stays.
     until: Option<BTreeSet<&'a Name>>,
 }
 
-/// The rings that packets find now, of which those of `changed` will be replaced. `placed` are the
-/// groups whose rings have a place.
+/// The rings that packets find now, of which those of groups that change will be replaced, but for
+/// those that are as they should be. `places` has the groups whose rings have a place.
 pub(super) fn standing<'a>(
     tables: &Tables,
     scope: &Scope<'a>,
-    placed: &BTreeMap<u32, Descriptor>,
-    changed: &BTreeSet<&'a Name>,
+    wanted: &Wanted<'a>,
+    places: &Places,
 ) -> Vec<Standing<'a>> {
-    let changed: BTreeMap<u32, &Name> = changed.iter().map(|it| (group_id(it), *it)).collect();
     let mut users: BTreeMap<u32, (Descriptor, Vec<ServiceKey>)> = BTreeMap::new();
     for row in tables.rows_in_use() {
         let by_row = |(key, service): (ServiceKey, Service)| (service.row == row).then_some(key);
@@ -39,10 +40,13 @@ pub(super) fn standing<'a>(
     }
     let standing = users.into_values().map(|(ring, keys)| {
         let group = tables.group_of(ring);
-        let replaced = group.and_then(|group| changed.get(&group));
-        let until = match (replaced, group.and_then(|group| placed.get(&group))) {
-            (Some(group), _) => Some(BTreeSet::from([*group])),
-            (None, Some(place)) => (*place != ring).then(BTreeSet::new),
+        let kept = group.is_some_and(|group| wanted.keeps(group, ring));
+        let changed = group.and_then(|group| wanted.changed(group));
+        let places = group.and_then(|group| places.all_of(group));
+        let until = match (changed, places) {
+            _ if kept => None,
+            (Some(group), _) => Some(BTreeSet::from([group])),
+            (None, Some(_)) => Some(BTreeSet::new()),
             (None, None) => until_moved(scope, &keys),
         };
         let extent = Extent::of(ring);
@@ -51,8 +55,8 @@ pub(super) fn standing<'a>(
     standing.collect()
 }
 
-/// The groups whose rings must have a place before all of these services have left theirs. Those with
-/// rules move together.
+/// The groups whose rings must have a place before all of these services have left theirs. Those that
+/// tell clients apart move together.
 fn until_moved<'a>(scope: &Scope<'a>, keys: &[ServiceKey]) -> Option<BTreeSet<&'a Name>> {
     let mut until = BTreeSet::new();
     for key in keys {
@@ -63,8 +67,8 @@ fn until_moved<'a>(scope: &Scope<'a>, keys: &[ServiceKey]) -> Option<BTreeSet<&'
             continue;
         };
         until.extend(spec.groups());
-        if spec.has_rules() {
-            let all = scope.services.values().filter(|spec| spec.has_rules());
+        if spec.by_class {
+            let all = scope.services.values().filter(|spec| spec.by_class);
             until.extend(all.flat_map(|spec| spec.groups()));
         }
     }
@@ -81,7 +85,7 @@ pub(super) fn play(
     size: usize,
     standing: &[Standing<'_>],
     mut placed: Vec<Extent>,
-    mut waiting: Vec<(&Name, usize)>,
+    mut waiting: Vec<(&Name, Vec<usize>)>,
 ) -> Result<(), DoesNotFit> {
     let mut needed = size;
     while !waiting.is_empty() {
@@ -93,13 +97,13 @@ pub(super) fn play(
         let old = standing.iter().filter(stays).map(|old| old.extent);
         let mut pool = Pool::new(needed, old.chain(placed.iter().copied()));
         let before = placed.len();
-        waiting.retain(|(_, length)| {
-            let place = pool.take(*length);
-            placed.extend(place);
-            place.is_none()
+        waiting.retain(|(_, lengths)| {
+            let found = pool.take_all(lengths);
+            placed.extend(found.iter().flatten());
+            found.is_none()
         });
         if placed.len() == before {
-            let sizes = waiting.iter().map(|(_, length)| pool.size_with(*length));
+            let sizes = waiting.iter().map(|(_, lengths)| pool.size_with(lengths));
             needed = sizes.min().unwrap_or(needed);
         }
     }

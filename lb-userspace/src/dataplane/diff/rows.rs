@@ -2,14 +2,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use lb_common::{Descriptor, Row, ServiceKey};
 
-use super::{DoesNotFit, Scope, classes, rings::Places};
+use super::{
+    DoesNotFit, Scope, classes,
+    rings::{Places, Wanted},
+};
 use crate::{
     dataplane::{
         Change, Tables,
         pool::{Extent, Pool},
     },
-    model::Route,
-    table::{Image, ServiceSpec, group_id},
+    table::{Image, Served, ServiceSpec, group_id},
 };
 
 pub(super) struct Plan {
@@ -17,7 +19,7 @@ pub(super) struct Plan {
     pub(super) rows: BTreeMap<ServiceKey, Row>,
     /// What rows of groups say, and rows that no packet looks at yet.
     pub(super) point_first: Vec<Change>,
-    /// What rows of services with rules say; to be done when those services have left them that go
+    /// What rows of services say that tell clients apart; to be done when those have left them that go
     /// to another.
     pub(super) point: Vec<Change>,
     /// Where the rings begin that rows show.
@@ -51,7 +53,7 @@ pub(super) fn plan(
     image: &Image,
     scope: &Scope<'_>,
     classes: &classes::Plan,
-    places: &Places<'_>,
+    (rings, places): (&Wanted<'_>, &Places),
 ) -> Result<Plan, DoesNotFit> {
     let mut rows = Rows::new(tables);
     let mut plan = Plan {
@@ -60,24 +62,23 @@ pub(super) fn plan(
         point: Vec::new(),
         shown: BTreeSet::new(),
     };
-    let mut wanted = stay(tables, scope, places);
+    let mut wanted = stay(tables, scope, rings, places);
     group_rows(tables, scope, &mut rows, &mut plan.rows)?;
-    for (key, spec) in scope.services.iter().filter(|(_, spec)| !spec.has_rules()) {
-        wanted.insert(plan.rows[key].first(), places.of(&spec.group));
+    for (key, spec) in scope.services.iter().filter(|(_, spec)| !spec.by_class) {
+        wanted.insert(plan.rows[key].first(), places.of(&spec.group, 0));
     }
     let contents = contents(tables, image, scope, classes);
     class_rows(tables, &contents, classes, &mut rows, &mut plan.rows)?;
     for (key, content) in &contents {
         let row = plan.rows[key];
-        for ((_, number), route) in classes.numbered().zip(&content.routes) {
-            wanted.insert(row.first() + u32::from(number), places.by(route));
+        for ((class, number), served) in classes.numbered().zip(&content.served) {
+            let place = row.first() + u32::from(number);
+            wanted.insert(place, places.by(image, *served, class));
         }
-        for (number, (offset, length)) in classes.leaving.iter().zip(&content.leaving) {
-            let now = Descriptor::new(*offset, *length);
-            wanted.insert(
-                row.first() + u32::from(*number),
-                places.instead_of(tables, now),
-            );
+        for (number, (offset, length, columns)) in classes.leaving.iter().zip(&content.leaving) {
+            let now = Descriptor::in_rows(*offset, *length, *columns);
+            let place = row.first() + u32::from(*number);
+            wanted.insert(place, places.instead_of(tables, rings, now));
         }
     }
     let in_use = tables.rows_in_use().into_iter();
@@ -101,14 +102,22 @@ pub(super) fn plan(
 
 /// What the rows of services that are left alone should say: the new rings of the groups that they
 /// show.
-fn stay(tables: &Tables, scope: &Scope<'_>, places: &Places<'_>) -> BTreeMap<u32, Descriptor> {
+fn stay(
+    tables: &Tables,
+    scope: &Scope<'_>,
+    rings: &Wanted<'_>,
+    places: &Places,
+) -> BTreeMap<u32, Descriptor> {
     let mut wanted = BTreeMap::new();
     for service in scope.staying.iter().map(|key| tables.services[key]) {
         for (_, place) in tables.seen_places(service.row) {
             let now = tables.row(place);
+            // In a row of its own, a group is known though it has no ring.
             let next = match service.row.classes() {
-                0 | 1 => places.by_id(service.group).unwrap_or(now),
-                _ => places.instead_of(tables, now),
+                0 | 1 if tables.group_of(now) != Some(service.group) => {
+                    places.by_id(service.group, 0).unwrap_or(now)
+                }
+                _ => places.instead_of(tables, rings, now),
             };
             if (place as usize) < tables.rows.len() {
                 wanted.insert(place, next);
@@ -118,14 +127,14 @@ fn stay(tables: &Tables, scope: &Scope<'_>, places: &Places<'_>) -> BTreeMap<u32
     wanted
 }
 
-/// What a service with rules wants of its row.
+/// What a service that tells clients apart wants of its row.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 struct Content<'a> {
     /// For each class of the image that has clients.
-    routes: Vec<&'a Route>,
+    served: Vec<Option<Served<'a>>>,
     /// What its present row says for the numbers that packets find until the new table is in use:
-    /// offset and length. Empty if it does not look classes up yet.
-    leaving: Vec<(u32, u32)>,
+    /// offset, length and columns. Empty if it does not look classes up yet.
+    leaving: Vec<(u32, u32, u32)>,
 }
 
 fn contents<'a>(
@@ -139,20 +148,21 @@ fn contents<'a>(
         let now = now.filter(|row| row.classes() > 1);
         let leaving = classes.leaving.iter().filter_map(|number| {
             let descriptor = tables.row(now?.first().saturating_add((*number).into()));
-            Some((descriptor.offset(), descriptor.length()))
+            let (offset, length) = (descriptor.offset(), descriptor.length());
+            Some((offset, length, descriptor.columns()))
         });
-        let route = |(class, _): (usize, u16)| &image.clients.classes[class][key];
+        let served = |(class, _): (usize, u16)| image.answer(key, class);
         Content {
-            routes: classes.numbered().map(route).collect(),
+            served: classes.numbered().map(served).collect(),
             leaving: leaving.collect(),
         }
     };
-    let with_rules = |(_, spec): &(&ServiceKey, &&ServiceSpec)| spec.has_rules();
-    let services = scope.services.iter().filter(with_rules);
+    let by_class = |(_, spec): &(&ServiceKey, &&ServiceSpec)| spec.by_class;
+    let services = scope.services.iter().filter(by_class);
     services.map(|(key, _)| (*key, content(key))).collect()
 }
 
-/// Services without rules share the row of their group.
+/// Services for which all clients are alike share the row of their group.
 fn group_rows(
     tables: &Tables,
     scope: &Scope<'_>,
@@ -169,7 +179,7 @@ fn group_rows(
         .map(|(_, service)| (service.group, service.row))
         .filter(|(_, row)| row.classes() == 1 && free.has(*row))
         .collect();
-    for (key, spec) in scope.services.iter().filter(|(_, spec)| !spec.has_rules()) {
+    for (key, spec) in scope.services.iter().filter(|(_, spec)| !spec.by_class) {
         let group = group_id(&spec.group);
         let row = match by_group.get(&group) {
             Some(row) => *row,

@@ -3,7 +3,7 @@ use std::{
     net::IpAddr,
 };
 
-use lb_common::{Outer, Service, ServiceGroup, ServiceKey, Target, TargetState};
+use lb_common::{Answer, Outer, Service, ServiceGroup, ServiceKey, Target, TargetState};
 
 use super::{DoesNotFit, Scope};
 use crate::{
@@ -159,7 +159,9 @@ fn outer(source: Option<IpAddr>, backend: IpAddr) -> Outer {
 }
 
 fn free(tables: &Tables) -> impl Iterator<Item = u16> {
-    let ids = 1..u16::try_from(tables.capacity.targets).unwrap_or(u16::MAX);
+    // A slot with a higher number is an answer.
+    let end = u16::try_from(tables.capacity.targets).unwrap_or(u16::MAX);
+    let ids = 1..end.min(Answer::DROP.slot());
     ids.filter(|id| !tables.targets.contains_key(id))
 }
 

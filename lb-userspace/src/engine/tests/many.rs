@@ -49,7 +49,7 @@ fn news_of_all_members_at_once_are_one_image_and_kept_once() {
         matches!(it, Effect::Tell(Notice::Health { health: now, .. }) if *now == health)
     };
     assert_eq!(count(&rig, up), MEMBERS as usize);
-    assert_eq!(rig.image().rings["web"].targets.len(), MEMBERS as usize);
+    assert_eq!(rig.image().rings["web"][0].targets.len(), MEMBERS as usize);
 
     let saved = rig.engine.saved();
     let (again, _) = Engine::start(

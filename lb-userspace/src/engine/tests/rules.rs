@@ -44,7 +44,7 @@ fn groups_that_only_rules_name_are_decided_and_stand_in_the_image() {
         BTreeSet::from([Route::Drop, Route::Pass, office.clone()])
     );
     let class = image.clients.class_of("10.9.9.9".parse().unwrap());
-    assert_eq!(image.clients.classes[class][&key(&rig)], office);
+    assert_eq!(image.clients.classes[class].routes[&key(&rig)], office);
 }
 
 #[test]

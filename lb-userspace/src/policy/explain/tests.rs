@@ -41,9 +41,9 @@ fn explained(group: &Group, states: &[MemberState]) -> Explanation {
             forward: Forward::L2Dsr,
             port: None,
         };
-        Some((identity, share))
+        Some((identity.into(), share))
     });
-    let ring = table::ring(&group.name, &shares.collect());
+    let ring = table::ring(&group.name, &table::Spread::Flows(shares.collect()));
     let client = Ipv4Addr::new(198, 51, 100, 7).into();
     let asked = Asked {
         service: "web".parse().unwrap(),

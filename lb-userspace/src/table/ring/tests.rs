@@ -1,9 +1,15 @@
-use std::net::{IpAddr, Ipv4Addr};
+use std::{
+    collections::BTreeMap,
+    net::{IpAddr, Ipv4Addr},
+};
 
 use proptest::prelude::*;
 
 use super::*;
-use crate::model::Forward;
+use crate::{
+    model::{Forward, Identity},
+    table::ring_hash,
+};
 
 fn identity(number: u32) -> Identity {
     Identity {
@@ -18,17 +24,22 @@ fn backends(weights: &[u64]) -> BTreeMap<u32, u64> {
     (0..).zip(weights.iter().copied()).collect()
 }
 
-fn shares(weights: &BTreeMap<u32, u64>) -> BTreeMap<Identity, Share> {
+fn shares(weights: &BTreeMap<u32, u64>) -> Shares {
     let sum: u64 = weights.values().sum();
     let share = |weight: u64| Share::new(weight.into(), sum.into());
     weights
         .iter()
-        .map(|(number, weight)| (identity(*number), share(*weight)))
+        .map(|(number, weight)| (identity(*number).into(), share(*weight)))
         .collect()
 }
 
 fn built(weights: &BTreeMap<u32, u64>) -> Ring {
-    ring(&"web".parse().unwrap(), &shares(weights))
+    spread("web", shares(weights))
+}
+
+/// The ring of a group whose flows have these shares.
+fn spread(group: &str, shares: Shares) -> Ring {
+    ring(&group.parse().unwrap(), &Spread::Flows(shares))
 }
 
 fn per_slot(ring: &Ring) -> Vec<Identity> {
@@ -80,8 +91,8 @@ fn the_lengths_are_primes_in_order() {
 #[test]
 fn no_share_makes_no_slot() {
     assert_eq!(built(&backends(&[])), Ring::default());
-    let none = BTreeMap::from([(identity(1), Share::zero())]);
-    assert_eq!(ring(&"web".parse().unwrap(), &none), Ring::default());
+    let none = Shares::from([(identity(1).into(), Share::zero())]);
+    assert_eq!(spread("web", none), Ring::default());
 }
 
 #[test]
@@ -180,13 +191,13 @@ fn a_raised_weight_of_one_among_many_moves_little_more_than_it_must() {
 #[test]
 fn the_group_and_the_scale_of_the_shares_do_not_matter() {
     let shares = shares(&backends(&[3, 7, 11]));
-    let web = ring(&"web".parse().unwrap(), &shares);
-    let other = ring(&"other".parse().unwrap(), &shares);
+    let web = spread("web", shares.clone());
+    let other = spread("other", shares.clone());
     assert_eq!(web.slots, other.slots);
     let thrice = shares
         .into_iter()
         .map(|(it, share)| (it, share * BigInt::from(3)));
-    assert_eq!(ring(&"web".parse().unwrap(), &thrice.collect()), web);
+    assert_eq!(spread("web", thrice.collect()), web);
 }
 
 #[test]
@@ -234,7 +245,8 @@ proptest! {
         prop_assert_eq!(counts.values().sum::<usize>(), ring.slots.len());
         for (identity, share) in shares(&weights) {
             let exact = share * BigInt::from(ring.slots.len());
-            let got = Share::from_integer(counts[&identity].into());
+            let got = counts[&identity.identity().unwrap()];
+            let got = Share::from_integer(got.into());
             let error = if got > exact { got - exact } else { exact - got };
             prop_assert!(error < Share::from_integer(1.into()));
         }

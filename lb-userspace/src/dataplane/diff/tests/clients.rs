@@ -8,24 +8,31 @@ use std::{
 
 use super::*;
 use crate::{
-    class::partition,
+    class::{Input, partition, runs},
     config,
     model::{Clients, Prefix, Route, Rule},
-    table::ClassTable,
+    table::{ClassTable, Served},
 };
 
 /// What a packet that makes a new flow meets.
 #[derive(Clone, Debug, Eq, PartialEq)]
-enum Answer {
-    Drop,
-    /// From a ring of this group.
-    Group(u32),
+enum Met {
+    Answer(Answer),
     Nobody,
-    Pass,
+    Ring(Seen),
+}
+
+/// A ring as packets see it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+struct Seen {
+    group: u32,
+    columns: u32,
+    /// Numbers of targets' identities, or answers.
+    slots: Vec<u64>,
 }
 
 /// Does what the packet program does for a new flow.
-fn packet(tables: &Tables, key: &ServiceKey, client: IpAddr) -> Option<Answer> {
+fn packet(tables: &Tables, key: &ServiceKey, client: IpAddr) -> Option<Met> {
     let service = tables.services.get(key)?;
     let class = match service.row.classes() {
         1 => 0,
@@ -35,20 +42,32 @@ fn packet(tables: &Tables, key: &ServiceKey, client: IpAddr) -> Option<Answer> {
         class < service.row.classes(),
         "a class that the row has not"
     );
-    let answer = match tables.rows[(service.row.first() + class) as usize] {
-        Descriptor::NO_ANSWER => Answer::Nobody,
-        Descriptor::DROP => Answer::Drop,
-        Descriptor::PASS => Answer::Pass,
-        ring => {
-            let group = tables.group_of(ring).expect("a ring without targets");
-            for id in ids_in(tables, ring) {
-                assert_eq!(tables.targets[&id].group, group, "a ring of two groups");
-            }
-            assert!(serves(tables, service, group), "a group that may not serve");
-            Answer::Group(group)
+    let now = tables.rows[(service.row.first() + class) as usize];
+    if let Some(answer) = now.answer() {
+        return Some(Met::Answer(answer));
+    }
+    if now == Descriptor::NO_ANSWER {
+        return Some(Met::Nobody);
+    }
+    let group = tables.group_of(now);
+    let slot = |id: u16| match Answer::of_slot(id) {
+        Some(answer) => answer.slot().into(),
+        None => {
+            assert_eq!(
+                Some(tables.targets[&id].group),
+                group,
+                "a ring of two groups"
+            );
+            tables.targets[&id].identity
         }
     };
-    Some(answer)
+    let may = |group: &u32| serves(tables, service, *group);
+    assert!(group.as_ref().is_none_or(may), "a group that may not serve");
+    Some(Met::Ring(Seen {
+        group: group.unwrap_or_default(),
+        columns: now.columns(),
+        slots: ids_in(tables, now).into_iter().map(slot).collect(),
+    }))
 }
 
 fn number_of(table: &ClassTable, client: IpAddr) -> u16 {
@@ -62,18 +81,33 @@ fn number_of(table: &ClassTable, client: IpAddr) -> u16 {
 }
 
 /// What the image says that a packet should meet.
-fn intended(image: &Image, key: &ServiceKey, client: IpAddr) -> Option<Answer> {
-    let spec = image.services.get(key)?;
-    let class = &image.clients.classes[image.clients.class_of(client)];
-    let route = class.get(key).cloned();
-    Some(
-        match route.unwrap_or_else(|| Route::Group(spec.group.clone())) {
-            Route::Drop => Answer::Drop,
-            Route::Pass => Answer::Pass,
-            Route::Group(group) if image.rings[&group].slots.is_empty() => Answer::Nobody,
-            Route::Group(group) => Answer::Group(group_id(&group)),
-        },
-    )
+fn intended(image: &Image, key: &ServiceKey, client: IpAddr) -> Option<Met> {
+    let class = image.clients.class_of(client);
+    Some(match image.answer(key, class)? {
+        Served::Answer(answer) => Met::Answer(answer),
+        Served::Group(group) => met(group, image.ring(group, class).unwrap()),
+    })
+}
+
+fn met(group: &Name, ring: &Ring) -> Met {
+    let slot = |slot: &u16| match ring.targets.get(usize::from(*slot)) {
+        Some(target) => target.hash(),
+        None => (*slot).into(),
+    };
+    let alike = ring.slots.iter().all(|it| *it == ring.slots[0]);
+    match ring.slots.first().map(|slot| Answer::of_slot(*slot)) {
+        None => Met::Nobody,
+        Some(Some(answer)) if alike => Met::Answer(answer),
+        _ => Met::Ring(Seen {
+            group: if ring.targets.is_empty() {
+                0
+            } else {
+                group_id(group)
+            },
+            columns: ring.columns,
+            slots: ring.slots.iter().map(slot).collect(),
+        }),
+    }
 }
 
 fn clients() -> Vec<IpAddr> {
@@ -105,7 +139,20 @@ fn prefixes() -> Vec<Prefix> {
 }
 
 /// An image whose services, one per list of rules, have group `a` where no rule matches.
-fn with_rules(groups: &[(&str, &[u8])], services: &[(&str, Vec<(Prefix, Route)>)]) -> Image {
+fn with_rules(groups: &[(&str, &[u8])], services: &Services<'_>) -> Image {
+    with_views(groups, services, &[], &[])
+}
+
+/// Groups and rules of services.
+type Services<'a> = [(&'a str, Vec<(Prefix, Route)>)];
+
+/// The same, where some groups have several rings: which one, the input says by prefix.
+fn with_views(
+    groups: &[(&str, &[u8])],
+    services: &Services<'_>,
+    input: &[(Prefix, usize)],
+    rings: &[(&str, Vec<Ring>)],
+) -> Image {
     let mut image = image(groups);
     image.services.clear();
     let text = "edge = { name = \"e\", interfaces = [\"eth0\"] }";
@@ -116,11 +163,27 @@ fn with_rules(groups: &[(&str, &[u8])], services: &[(&str, Vec<(Prefix, Route)>)
             name: service.name.clone(),
             group: service.group.clone(),
             routes: rules.iter().map(|(_, route)| route.clone()).collect(),
+            by_class: !rules.is_empty(),
         };
         image.services.insert(service.key(), spec);
         model.services.insert(service.name.clone(), service);
     }
-    image.clients = Arc::new(partition(&model));
+    let (v4, v6) = (input.iter().copied()).partition::<Vec<_>, _>(|it| it.0.first().is_ipv4());
+    let input = Input {
+        v4: runs(&v4),
+        v6: runs(&v6),
+    };
+    image.clients = Arc::new(partition(&model, &[input]));
+    for (group, rings) in rings {
+        let classes = image.clients.classes.iter();
+        let views = classes.map(|class| (class.inputs[0] % rings.len()) as u32);
+        image.views.insert(name(group), views.collect());
+        image.rings.insert(name(group), rings.clone());
+    }
+    for spec in image.services.values_mut() {
+        let decides = spec.groups().any(|group| image.views.contains_key(group));
+        spec.by_class |= decides;
+    }
     image
 }
 
@@ -169,7 +232,7 @@ fn settle_soundly(tables: &mut Tables, image: &Image) -> Vec<Change> {
             for (of, now) in answers(tables) {
                 let then = intended(image, &of.0, of.1);
                 let known = now == before[&of] || now == then || now.is_none();
-                let known = known || emptied_or_filled(&before[&of], &now, image, &groups);
+                let known = known || follows(&before[&of], &now, image, &groups);
                 assert!(
                     known,
                     "{of:?} meets {now:?}, was {:?}, {change:?}",
@@ -187,27 +250,25 @@ fn settle_soundly(tables: &mut Tables, image: &Image) -> Vec<Change> {
     panic!("it does not end")
 }
 
-/// Whether the ring of a group became an empty one, or an empty one that of a group that served before.
-fn emptied_or_filled(
-    before: &Option<Answer>,
-    now: &Option<Answer>,
-    image: &Image,
-    groups: &BTreeSet<u32>,
-) -> bool {
+/// Whether what a packet meets is one of the new rings of the group whose ring it met before; or of a
+/// group that served before and had an empty one, or one of answers.
+fn follows(before: &Option<Met>, now: &Option<Met>, image: &Image, groups: &BTreeSet<u32>) -> bool {
+    let is_new = |(group, rings): (&Name, &Vec<Ring>)| {
+        let may_be = match before {
+            Some(Met::Ring(seen)) if seen.group > 0 => seen.group == group_id(group),
+            _ => groups.contains(&group_id(group)),
+        };
+        may_be && rings.iter().any(|ring| Some(met(group, ring)) == *now)
+    };
+    let is_gone = |group: u32| image.rings.keys().all(|it| group_id(it) != group);
     match (before, now) {
-        (Some(Answer::Nobody), Some(Answer::Group(group))) => groups.contains(group),
-        (Some(Answer::Group(group)), Some(Answer::Nobody)) => {
-            let ring = image
-                .rings
-                .iter()
-                .find(|(name, _)| group_id(name) == *group);
-            ring.is_none_or(|(_, ring)| ring.slots.is_empty())
-        }
-        _ => false,
+        (Some(Met::Ring(seen)), Some(Met::Nobody)) if is_gone(seen.group) => true,
+        (None, _) => false,
+        _ => image.rings.iter().any(is_new),
     }
 }
 
-fn answers(tables: &Tables) -> BTreeMap<(ServiceKey, IpAddr), Option<Answer>> {
+fn answers(tables: &Tables) -> BTreeMap<(ServiceKey, IpAddr), Option<Met>> {
     let all = keys()
         .into_iter()
         .flat_map(|key| clients().into_iter().map(move |it| (key, it)));

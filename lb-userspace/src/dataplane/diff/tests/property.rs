@@ -23,9 +23,13 @@ pub(super) fn logical(tables: &Tables, known: &Image) -> Image {
         let targets: Vec<_> = order.into_iter().cloned().collect();
         let index = |key| targets.iter().position(|t| t == key).unwrap() as u16;
         let slots = by_slot.into_iter().map(index).collect();
-        image
-            .rings
-            .insert(spec.group.clone(), Ring { targets, slots });
+        let columns = 0;
+        let ring = Ring {
+            targets,
+            slots,
+            columns,
+        };
+        image.rings.insert(spec.group.clone(), vec![ring]);
         image.services.insert(key, spec);
     }
     for target in tables.targets.values() {
@@ -126,12 +130,13 @@ fn build(drawn: BTreeMap<&'static str, Drawn>) -> Image {
         let ring = Ring {
             targets: order.iter().map(|b| member(group, *b)).collect(),
             slots: picked.iter().map(index).collect(),
+            columns: 0,
         };
         for service in services {
             let key = service_key(service / 4, 80 + u16::from(service % 4));
             if !image.services.contains_key(&key) {
                 publish(&mut image, key, group);
-                image.rings.insert(name(group), ring.clone());
+                image.rings.insert(name(group), vec![ring.clone()]);
             }
         }
     }

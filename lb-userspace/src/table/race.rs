@@ -1,0 +1,160 @@
+//! Who gets which of some places, so that few change hands when somebody comes or leaves.
+
+use sha2::{Digest, Sha256};
+
+/// Who wants places.
+pub(super) struct Entrant {
+    /// It chooses the order in which places are tried.
+    pub(super) seed: (u64, u64),
+    /// How many places it gets.
+    pub(super) quota: usize,
+    /// The inverse of its speed, below 2^59.
+    pub(super) interval: u64,
+}
+
+/// The number of the entrant that gets each of `length` places, a prime number. The quotas must sum to
+/// it.
+///
+/// Each entrant goes over all places in an order of its own and takes each free one until it has its
+/// quota. All go at once, by turns as long as a step of the fastest. A step takes a time of
+/// interval / places it has not seen: the mean gaps between sorted draws from an exponential
+/// distribution.
+pub(super) fn race(entrants: &[Entrant], length: usize) -> Vec<u16> {
+    let mut places = Places::new(length);
+    let mut lanes = lanes(entrants, length);
+    let mut now = 0;
+    while let Some(step) = lanes.iter().map(|lane| lane.pause).min() {
+        let until = now + step;
+        now = u64::MAX;
+        lanes.retain_mut(|lane| {
+            while lane.time < until && !lane.walkers.is_empty() {
+                lane.step(&mut places);
+            }
+            now = now.min(lane.time);
+            !lane.walkers.is_empty()
+        });
+    }
+    places.taken
+}
+
+struct Places {
+    /// A bit for each that is free: it is asked far more often than taken.
+    free: Vec<u64>,
+    taken: Vec<u16>,
+}
+
+impl Places {
+    fn new(length: usize) -> Self {
+        Self {
+            free: vec![u64::MAX; length.div_ceil(64)],
+            taken: vec![0; length],
+        }
+    }
+
+    /// Whether a place was free.
+    fn take(&mut self, place: usize, entrant: u16) -> bool {
+        let (word, bit) = (place / 64, 1 << (place % 64));
+        if self.free[word] & bit == 0 {
+            return false;
+        }
+        self.free[word] &= !bit;
+        self.taken[place] = entrant;
+        true
+    }
+}
+
+/// Entrants of one speed, in their order: equal shares, the usual case, need no comparing of times.
+struct Lane {
+    interval: u64,
+    /// Places that its walkers have not looked at: as many for each.
+    unseen: u64,
+    /// The time of its next step.
+    time: u64,
+    /// The time that a step takes now.
+    pause: u64,
+    walkers: Vec<Walker>,
+}
+
+fn lanes(entrants: &[Entrant], length: usize) -> Vec<Lane> {
+    let mut order: Vec<usize> = (0..entrants.len()).collect();
+    order.sort_by_key(|entrant| entrants[*entrant].interval);
+    let same = |one: &usize, next: &usize| entrants[*one].interval == entrants[*next].interval;
+    let lane = |members: &[usize]| {
+        let interval = entrants[members[0]].interval;
+        let members = members.iter().filter(|it| entrants[**it].quota > 0);
+        Lane {
+            interval,
+            unseen: length as u64,
+            time: interval / length as u64,
+            pause: interval / length as u64,
+            walkers: members
+                .map(|it| Walker::new(*it, &entrants[*it], length))
+                .collect(),
+        }
+    };
+    let lanes = order.chunk_by(same).map(lane);
+    lanes.filter(|lane| !lane.walkers.is_empty()).collect()
+}
+
+impl Lane {
+    fn step(&mut self, places: &mut Places) {
+        /// Steps between two looks at how long one takes.
+        const STEADY: u64 = 16;
+        self.walkers.retain_mut(|walker| {
+            walker.step(places);
+            walker.quota > 0
+        });
+        self.unseen -= 1;
+        self.time += self.pause;
+        // Whoever has seen every place has all that it should have.
+        if self.unseen.is_multiple_of(STEADY) && self.unseen > 0 {
+            self.pause = self.interval / self.unseen;
+        }
+    }
+}
+
+/// An entrant on its way over the places `place`, `place + skip`, ... modulo their number.
+struct Walker {
+    entrant: u16,
+    place: usize,
+    skip: usize,
+    /// Places that it still has to take.
+    quota: usize,
+}
+
+impl Walker {
+    fn new(number: usize, entrant: &Entrant, length: usize) -> Self {
+        let length = length as u64;
+        Self {
+            entrant: u16::try_from(number).expect("at most 65,536 race"),
+            place: (entrant.seed.0 % length) as usize,
+            skip: (1 + entrant.seed.1 % (length - 1)) as usize,
+            quota: entrant.quota,
+        }
+    }
+
+    fn step(&mut self, places: &mut Places) {
+        if places.take(self.place, self.entrant) {
+            self.quota -= 1;
+        }
+        self.place += self.skip;
+        if self.place >= places.taken.len() {
+            self.place -= places.taken.len();
+        }
+    }
+}
+
+/// Two numbers that a hash gives.
+pub(super) fn first_words(hash: Sha256) -> (u64, u64) {
+    let digest: [u8; 32] = hash.finalize().into();
+    let (words, _) = digest.as_chunks();
+    (u64::from_be_bytes(words[0]), u64::from_be_bytes(words[1]))
+}
+
+/// Another number, by which near ones are far apart (the finalizer of SplitMix64).
+pub(super) fn mix(number: u64) -> u64 {
+    let number = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let number = (number ^ number >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let number = (number ^ number >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    number ^ number >> 31
+}
