@@ -21,9 +21,8 @@ fn unhealthy(state: &MemberState) -> Option<String> {
         return None;
     }
     let verdict = match state.health {
-        Health::Up => "healthy",
         Health::Checking => "no verdict yet",
-        Health::Down => "not healthy",
+        Health::Down | Health::Up => "not healthy",
     };
     Some(if state.why.is_empty() {
         verdict.to_owned()
