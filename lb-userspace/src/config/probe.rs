@@ -41,7 +41,8 @@ enum Kind {
     None,
 }
 
-/// Reads a group's `probe`, with the `defaults` of the group's policy. `ports` are those of the group's services, if they are known.
+/// Reads a group's `probe`, with the `defaults` of the group's policy. `ports` are those of the group's
+/// services, if they are known.
 pub(super) fn read(
     probe: &mut Table<'_>,
     ports: Option<&BTreeSet<u16>>,

@@ -90,84 +90,57 @@ fn failures_add_up_until_good_probes_in_a_row_clear_them() {
     );
 }
 
+#[track_caller]
+fn says(rule: HealthRule, samples: &[u8], why: &str) {
+    let history = after(rule, samples);
+    assert_eq!(history.why(), why);
+    let is_checking = history.health() == Health::Checking;
+    assert_eq!(why.starts_with("checking: "), is_checking, "{why}");
+}
+
 #[test]
-fn why_says_what_is_missing_to_the_other_verdict() {
-    let checking = "checking: ";
-    for (rule, samples, why) in [
-        (consecutive(4, 1), &[][..], "checking: no probe so far"),
-        (
-            consecutive(4, 2),
-            &[0],
-            "checking: 1 failure in a row, down at 4",
-        ),
-        (
-            consecutive(4, 2),
-            &[0, 1],
-            "checking: 1 good probe in a row, up at 2",
-        ),
-        (
-            consecutive(4, 1),
-            &[1, 0, 0, 0],
-            "3 failures in a row, down at 4",
-        ),
-        (
-            consecutive(2, 1),
-            &[0, 0, 0],
-            "3 failures in a row, down at 2",
-        ),
-        (
-            consecutive(1, 3),
-            &[0, 1, 1],
-            "2 good probes in a row, up at 3",
-        ),
-        (consecutive(4, 1), &[0, 1], "the last probe was good"),
-        (
-            burst(10, 6, 1),
-            &[1, 0, 1, 0],
-            "2 failures in 3 probes of a burst, down at 6 in 10",
-        ),
-        (
-            burst(3, 0, 1),
-            &[0],
-            "checking: 1 failure in 1 probe of a burst, down at 3 in 3",
-        ),
-        (burst(3, 0, 1), &[0, 0, 1], "the last probe was good"),
-        (
-            burst(3, 2, 2),
-            &[0, 0, 0],
-            "a burst had 2 failures in 3 probes; the last probe was bad",
-        ),
-        (burst(3, 2, 2), &[0, 0, 1], "1 good probe in a row, up at 2"),
-        (
-            leaky(10, 10, 20),
-            &[0, 1, 0],
-            "checking: 2 failures, down at 10",
-        ),
-        (
-            leaky(3, 2, 1),
-            &[1, 0],
-            "1 failure, down at 3, cleared by 2 good in a row",
-        ),
-        (leaky(3, 2, 1), &[1, 0, 1, 1], "the last probe was good"),
-        (
-            leaky(2, 2, 2),
-            &[0, 0],
-            "2 failures added up; the last probe was bad",
-        ),
-        (leaky(2, 2, 2), &[0, 0, 1], "1 good probe in a row, up at 2"),
-        (
-            window(4, 2),
-            &[0, 0, 1, 0],
-            "1 of the last 4 probes was good, 2 needed",
-        ),
-    ] {
-        let history = after(rule, samples);
-        assert_eq!(history.why(), why);
-        let is_checking = history.health() == Health::Checking;
-        assert_eq!(why.starts_with(checking), is_checking, "{why}");
-    }
-    let changed = after(consecutive(4, 1), &[1]).under(burst(3, 0, 1));
+fn why_counts_what_is_in_a_row() {
+    let rule = consecutive(4, 2);
+    says(rule, &[], "checking: no probe so far");
+    says(rule, &[0], "checking: 1 failure in a row, down at 4");
+    says(rule, &[0, 1], "checking: 1 good probe in a row, up at 2");
+    says(rule, &[0, 1, 1], "the last probe was good");
+    says(rule, &[1, 1, 0, 0, 0], "3 failures in a row, down at 4");
+    says(rule, &[0; 5], "5 failures in a row, down at 4");
+    says(
+        consecutive(1, 3),
+        &[0, 1, 1],
+        "2 good probes in a row, up at 3",
+    );
+    let changed = after(rule, &[1, 1]).under(burst(3, 0, 1));
     assert_eq!(changed.why(), "no probe since its rule was changed");
+}
+
+#[test]
+fn why_tells_of_a_burst() {
+    let under_way = "2 failures in 3 probes of a burst, down at 6 in 10";
+    says(burst(10, 6, 1), &[1, 0, 1, 0], under_way);
+    let begun = "checking: 1 failure in 1 probe of a burst, down at 3 in 3";
+    says(burst(3, 0, 1), &[0], begun);
+    says(burst(3, 0, 1), &[0, 0, 1], "the last probe was good");
+    let down = "a burst had 2 failures in 3 probes; the last probe was bad";
+    says(burst(3, 2, 2), &[0, 0, 0], down);
+    says(burst(3, 2, 2), &[0, 0, 1], "1 good probe in a row, up at 2");
+}
+
+#[test]
+fn why_tells_what_has_added_up() {
+    says(
+        leaky(9, 9, 9),
+        &[0, 1, 0],
+        "checking: 2 failures, down at 9",
+    );
+    let counting = "1 failure, down at 3, cleared by 2 good in a row";
+    says(leaky(3, 2, 1), &[1, 0], counting);
+    says(leaky(3, 2, 1), &[1, 0, 1, 1], "the last probe was good");
+    let down = "2 failures added up; the last probe was bad";
+    says(leaky(2, 2, 2), &[0, 0], down);
+    says(leaky(2, 2, 2), &[0, 0, 1], "1 good probe in a row, up at 2");
 }
 
 #[test]
