@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use lb_userspace::{
     config,
-    model::{Clients, Model, Prefix, Route, Rule},
+    model::{Clients, Model, Prefix, Route, Rule, When},
 };
 
 /// The service `web` at 203.0.113.10:80, whose group is `web`, with these rules for its clients. The
@@ -21,7 +21,11 @@ pub fn model(rules: impl IntoIterator<Item = (Prefix, Route)>) -> Model {
     for (prefix, route) in rules {
         by_route.entry(route).or_default().push(prefix.into());
     }
-    let rule = |(route, clients)| Rule { clients, route };
+    let rule = |(route, clients)| Rule {
+        when: When::Clients(clients),
+        route,
+        prefer: Vec::new(),
+    };
     let rules = by_route.into_iter().map(rule).collect();
     let service = model.services.get_mut("web").expect("the service");
     service.rules = rules;

@@ -5,6 +5,7 @@
 //! clients are, which of their choices holds for which addresses; [`partition`] cuts the address spaces by
 //! all of them at once.
 
+mod clients;
 mod sweep;
 #[cfg(test)]
 mod tests;
@@ -16,8 +17,14 @@ use std::{
 
 use lb_common::ServiceKey;
 
-pub use self::sweep::{Address, extend, runs};
-use crate::model::{Model, Prefix, Route, Service};
+pub use self::{
+    clients::Clients,
+    sweep::{Address, extend, laid, runs},
+};
+use crate::{
+    model::{LocationPattern, Model, Region, Route, Rule, Service},
+    whereabouts::Whereabouts,
+};
 
 /// The most classes that there may be: a class is a number of 15 bits in the kernel's tables.
 pub const MOST_CLASSES: usize = (1 << 15) - 1;
@@ -42,6 +49,8 @@ pub struct Partition {
 pub struct Class {
     /// What each service with rules does for them.
     pub routes: BTreeMap<ServiceKey, Route>,
+    /// The locations that rules of services prefer for them.
+    pub prefer: BTreeMap<ServiceKey, Vec<LocationPattern>>,
     /// For each further input which of its choices holds for them.
     pub inputs: Vec<usize>,
 }
@@ -87,18 +96,25 @@ fn class_at<A: Ord>(runs: &[(A, usize)], address: A) -> usize {
 pub fn partition(model: &Model, inputs: &[Input]) -> Partition {
     let with_rules = || model.services.values().filter(|it| !it.rules.is_empty());
     let services: BTreeMap<ServiceKey, Rules> = with_rules()
-        .map(|service| (service.key(), Rules::of(service)))
+        .map(|service| (service.key(), Rules::of(service, &model.whereabouts)))
         .collect();
     let mut numbers = Numbers::new(services.len() + inputs.len());
-    let v4 = services.values().map(|rules| runs(&rules.v4));
+    let v4 = services.values().map(|rules| rules.v4.clone());
     let v4 = numbers.runs(v4.chain(inputs.iter().map(|input| input.v4.clone())));
-    let v6 = services.values().map(|rules| runs(&rules.v6));
+    let v6 = services.values().map(|rules| rules.v6.clone());
     let v6 = numbers.runs(v6.chain(inputs.iter().map(|input| input.v6.clone())));
-    let route = |((key, rules), choice): ((&ServiceKey, &Rules), &usize)| {
-        (*key, rules.routes[*choice].clone())
-    };
     let class = |choices: &Vec<usize>| Class {
-        routes: services.iter().zip(choices).map(route).collect(),
+        routes: services
+            .iter()
+            .zip(choices)
+            .map(|((key, rules), choice)| (*key, rules.choices[*choice].0.clone()))
+            .collect(),
+        prefer: services
+            .iter()
+            .zip(choices)
+            .map(|((key, rules), choice)| (*key, rules.choices[*choice].1.clone()))
+            .filter(|(_, prefer)| !prefer.is_empty())
+            .collect(),
         inputs: choices[services.len()..].to_vec(),
     };
     Partition {
@@ -111,34 +127,56 @@ pub fn partition(model: &Model, inputs: &[Input]) -> Partition {
 /// What the rules of one service say.
 struct Rules {
     /// What becomes of clients, each once; first where no rule matches.
-    routes: Vec<Route>,
-    /// Prefixes with indices into `routes`.
-    v4: Vec<(Prefix, usize)>,
+    choices: Vec<(Route, Vec<LocationPattern>)>,
+    /// Runs of addresses with indices into `choices`.
+    v4: Vec<(u32, usize)>,
     /// The same for IPv6.
-    v6: Vec<(Prefix, usize)>,
+    v6: Vec<(u128, usize)>,
 }
 
 impl Rules {
-    fn of(service: &Service) -> Self {
-        let mut rules = Self {
-            routes: vec![Route::Group(service.group.clone())],
-            v4: Vec::new(),
-            v6: Vec::new(),
-        };
-        for rule in &service.rules {
-            let known = rules.routes.iter().position(|it| *it == rule.route);
-            let choice = known.unwrap_or(rules.routes.len());
+    fn of(service: &Service, whereabouts: &Whereabouts) -> Self {
+        let mut choices = vec![(Route::Group(service.group.clone()), Vec::new())];
+        let (mut v4, mut v6) = (Vec::new(), Vec::new());
+        // By the number of a rule, counted from 1: which of the choices it is.
+        let mut meaning = vec![0];
+        for (rule, number) in service.rules.iter().zip(1..) {
+            let choice = (rule.route.clone(), rule.prefer.clone());
+            let known = choices.iter().position(|it| *it == choice);
+            meaning.push(known.unwrap_or(choices.len()));
             if known.is_none() {
-                rules.routes.push(rule.route.clone());
+                choices.push(choice);
             }
-            for prefix in rule.clients.iter().flat_map(|it| it.prefixes()) {
+            for prefix in rule.clients().iter().flat_map(|it| it.prefixes()) {
                 match prefix.first() {
-                    IpAddr::V4(_) => rules.v4.push((prefix, choice)),
-                    IpAddr::V6(_) => rules.v6.push((prefix, choice)),
+                    IpAddr::V4(_) => v4.push((prefix, number)),
+                    IpAddr::V6(_) => v6.push((prefix, number)),
                 }
             }
         }
-        rules
+        let first = |holds: &dyn Fn(&Rule) -> bool| {
+            let place = service.rules.iter().position(holds);
+            place.map_or(0, |place| place + 1)
+        };
+        let regions = whereabouts.regions();
+        let by_region: Vec<usize> = std::iter::once(&Region::World)
+            .chain(regions.values())
+            .map(|region| first(&|rule| rule.region(*region).is_some()))
+            .collect();
+        let locations = whereabouts.locations().values().iter();
+        let by_location = locations.map(|place| first(&|rule| rule.location(place).is_some()));
+        let by_location: Vec<usize> = std::iter::once(0).chain(by_location).collect();
+        let choose = |[address, region, location]: [usize; 3]| {
+            let place = [by_region[region], by_location[location]];
+            let place = place.into_iter().filter(|rule| *rule > 0).min();
+            meaning[Some(address).filter(|rule| *rule > 0).or(place).unwrap_or(0)]
+        };
+        let (places, regions) = (whereabouts.locations(), whereabouts.regions());
+        Self {
+            v4: laid([&runs(&v4), regions.v4(), places.v4()], choose),
+            v6: laid([&runs(&v6), regions.v6(), places.v6()], choose),
+            choices,
+        }
     }
 }
 

@@ -85,3 +85,25 @@ pub fn extend<A: Copy + Eq, C: Copy + Eq>(runs: &mut Vec<(A, C)>, run: (A, C)) {
         runs.push(run);
     }
 }
+
+/// Lays runs over each other: where each choice of `layers` begins, `choose` says what all mean together.
+pub fn laid<A: Address, C: Copy + Eq, const N: usize>(
+    layers: [&[(A, usize)]; N],
+    choose: impl Fn([usize; N]) -> C,
+) -> Vec<(A, C)> {
+    let mut all = Vec::with_capacity(layers.iter().map(|it| it.len()).max().unwrap_or(0));
+    let mut now = [0; N];
+    let mut layers = layers.map(|layer| layer.iter().peekable());
+    loop {
+        let starts = layers.iter_mut().filter_map(|it| it.peek().map(|run| run.0));
+        let Some(first) = starts.min() else {
+            return all;
+        };
+        for (layer, choice) in layers.iter_mut().zip(&mut now) {
+            if let Some((_, next)) = layer.next_if(|run| run.0 == first) {
+                *choice = *next;
+            }
+        }
+        extend(&mut all, (first, choose(now)));
+    }
+}

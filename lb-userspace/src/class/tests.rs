@@ -5,7 +5,7 @@ use proptest::{prelude::*, sample};
 use super::*;
 use crate::{
     config,
-    model::{Clients, Name, Rule},
+    model::{Clients, Name, Prefix, Rule, When},
 };
 
 fn name(text: &str) -> Name {
@@ -23,7 +23,8 @@ fn service(port: u16, rules: &[(Prefix, Route)]) -> Service {
         rules: rules
             .iter()
             .map(|(prefix, route)| Rule {
-                clients: vec![Clients::from(*prefix)],
+                when: When::Clients(vec![Clients::from(*prefix)]),
+                prefer: Vec::new(),
                 route: route.clone(),
             })
             .collect(),
@@ -85,6 +86,7 @@ fn the_longest_prefix_wins_and_services_cut_each_other() {
     assert_eq!(partition.v6, [(0, 0)]);
     let class = |one, two| Class {
         routes: [(keys[0], one), (keys[1], two)].into(),
+        prefer: BTreeMap::new(),
         inputs: Vec::new(),
     };
     let expected = [
@@ -154,7 +156,7 @@ fn services() -> impl Strategy<Value = Vec<Service>> {
 /// What a service does for a client, prefix by prefix.
 fn naive(service: &Service, client: IpAddr) -> Route {
     let prefixes = service.rules.iter().flat_map(|rule| {
-        let prefixes = rule.clients.iter().flat_map(|it| it.prefixes());
+        let prefixes = rule.clients().iter().flat_map(|it| it.prefixes());
         prefixes.map(|prefix| (prefix, &rule.route))
     });
     prefixes
@@ -169,7 +171,7 @@ fn naive(service: &Service, client: IpAddr) -> Route {
 /// The ends of all prefixes, and what is next to them.
 fn corners(services: &[Service]) -> Vec<IpAddr> {
     let rules = services.iter().flat_map(|service| &service.rules);
-    let clients = rules.flat_map(|rule| &rule.clients);
+    let clients = rules.flat_map(|rule| rule.clients());
     let around = |address: IpAddr| match address {
         IpAddr::V4(v4) => [
             v4.to_bits().wrapping_sub(1),
@@ -249,7 +251,11 @@ fn a_hundred_thousand_prefixes_are_cut_at_once() {
             all
         });
     let mut service = service(80, &[]);
-    let rule = |(route, clients)| Rule { clients, route };
+    let rule = |(route, clients)| Rule {
+        when: When::Clients(clients),
+        route,
+        prefer: Vec::new(),
+    };
     service.rules = by_group.into_iter().map(rule).collect();
     let partition = partition(&model([service.clone()]), &[]);
     for _ in 0..10_000 {

@@ -7,14 +7,14 @@ use clap::Args;
 
 use super::{Daemon, Format, Said, examples, json};
 use crate::{
-    class::partition,
+    class::Clients,
     config::{
         self,
         assume::{self, Assumed},
     },
     control::{Reply, Request},
     model::{Admin, Group, Health, Initial, MemberState, Name, Ramp, Route},
-    policy::{Asked, Client, Explanation, Outcome, Scene, decide},
+    policy::{Asked, Explanation, Outcome, Scene, decide},
     proof::Judgement,
     refusal::Refused,
     table::{ring, spread},
@@ -83,8 +83,9 @@ impl Arguments {
             None => Assumed::default(),
         };
         let service = model.service(&self.service)?;
-        let asked = Asked::new(service, self.client, &partition(&model, &[]))?;
-        let group = match service.route_for(asked.client) {
+        let clients = Clients::of(&model);
+        let asked = Asked::new(service, self.client, &clients, &model.whereabouts)?;
+        let group = match service.route_for(asked.client, &model.whereabouts) {
             Route::Drop => return Ok(Explanation::of_answer(asked, Outcome::Drop)),
             Route::Pass => return Ok(Explanation::of_answer(asked, Outcome::Pass)),
             Route::Group(group) => group,
@@ -96,7 +97,7 @@ impl Arguments {
             backends: &model.backends,
             states: &states.collect(),
         };
-        let decision = decide(&scene, &group, &Client::unknown(asked.client.is_ipv4()));
+        let decision = decide(&scene, &group, &clients.client(&model, &group, asked.class));
         let ring = ring(&group, &spread(&model.backends, &decision));
         Ok(Explanation::of_decision(
             asked,

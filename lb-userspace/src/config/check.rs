@@ -13,7 +13,7 @@ use super::{
     service, sizes, whereabouts,
 };
 use crate::{
-    model::{Backend, Group, Member, Model, Name, Policy, Service, Who},
+    model::{Backend, Group, Member, Model, Name, Policy, Service, Stage, Who},
     refusal::{self, Problem, Refusal},
     table::group_id,
 };
@@ -46,6 +46,7 @@ pub(super) fn file(root: &mut Table<'_>, host: Host<'_>) -> Option<Checked> {
         return None;
     }
     check_latency_regions(root, &groups, &backends);
+    check_preferences(root, &services, &groups);
     family::check(root, &services, &groups, &backends, &links);
     let whereabouts = whereabouts::read(root, host);
 
@@ -75,6 +76,29 @@ fn ports(services: &[Found<Service>], links: &Links) -> BTreeMap<Name, BTreeSet<
         }
     }
     ports
+}
+
+/// What a rule prefers is decided in the group that it leads to, for all services that use it.
+fn check_preferences(root: &Table<'_>, services: &[Found<Service>], groups: &[Found<Group>]) {
+    for Found { path, value } in services {
+        for (place, rule) in value.rules.iter().enumerate() {
+            let Some(name) = rule.route.group().filter(|_| !rule.prefer.is_empty()) else {
+                continue;
+            };
+            let at = format!("{path}.rule[{place}].prefer");
+            let mut others = services.iter().map(|it| &it.value);
+            let other = |it: &&Service| it.name != value.name && it.groups().any(|it| it == name);
+            if let Some(other) = others.find(other) {
+                root.wrong_at(at, refusal::service::shared_preference(name, &other.name));
+                continue;
+            }
+            let mut groups = groups.iter().map(|it| &it.value);
+            let group = groups.find(|it| it.name == *name);
+            if group.is_some_and(|it| !it.stages.contains(&Stage::Prefer)) {
+                root.wrong_at(at, refusal::service::idle_preference(name));
+            }
+        }
+    }
 }
 
 /// Performance tells members apart by nothing but the latency of their regions (S73).

@@ -5,13 +5,14 @@ use toml::Value;
 
 use super::{
     clients::clients,
-    leaf,
+    leaf, member,
     names::Names,
     raw::{Found, Table},
     report::Wrong,
+    whereabouts,
 };
 use crate::{
-    model::{Prefix, Route, Rule, Service},
+    model::{LocationPattern, Name, Prefix, Route, Rule, Service, When},
     refusal,
 };
 
@@ -23,7 +24,7 @@ pub(super) fn read(service: &mut Table<'_>, groups: &Names) -> Option<Service> {
     let protocol = service.required("protocol", "\"tcp\"", leaf::one_of(&protocols));
     let port = service.required("port", "443", leaf::port);
     let group = service.required("group", "\"web\"", |value| groups.known(value));
-    let rules = service.tables("rule", |table| rule(table, groups));
+    let rules = service.tables("rule", |table| rule(table, groups, group.as_ref()));
     check_distinct(service, &rules);
     Some(Service {
         name: name?,
@@ -35,23 +36,72 @@ pub(super) fn read(service: &mut Table<'_>, groups: &Names) -> Option<Service> {
     })
 }
 
-fn rule(rule: &mut Table<'_>, groups: &Names) -> Option<Rule> {
-    rule.require("clients", "add `clients = [\"198.51.100.0/24\"]`");
-    let given = rule.length("clients");
-    let clients = rule.list("clients", clients);
+/// Reads a rule; `own` is the service's group, if that is known.
+fn rule(rule: &mut Table<'_>, groups: &Names, own: Option<&Name>) -> Option<Rule> {
+    let when = when(rule);
+    let prefer = prefer(rule);
     let names_group = rule.has("group");
     let group = rule.optional("group", |value| groups.known(value));
     let names_answer = rule.has("answer");
     let answer = rule.optional("answer", answer);
-    match (names_group, names_answer) {
-        (true, true) => rule.wrong("answer", refusal::service::rule_with_two_routes()),
-        (false, false) => rule.wrong("answer", refusal::service::rule_without_route()),
+    match (names_group, names_answer, &prefer) {
+        (true, true, _) => rule.wrong("answer", refusal::service::rule_with_two_routes()),
+        (false, true, Some(_)) => rule.wrong("answer", refusal::service::answer_that_prefers()),
+        (false, false, None) => rule.wrong("answer", refusal::service::rule_without_route()),
         _ => {}
     }
+    let own = own.filter(|_| !names_group).cloned();
+    let route = answer.or(group.or(own).map(Route::Group))?;
+    Some(Rule {
+        when: when?,
+        route,
+        prefer: prefer.unwrap_or_default(),
+    })
+}
+
+/// Reads which clients a rule speaks of: by one of three keys.
+fn when(rule: &mut Table<'_>) -> Option<When> {
+    let keys = ["clients", "geo", "location"];
+    let given: Vec<_> = keys.into_iter().filter(|key| rule.has(key)).collect();
+    match given[..] {
+        [] => rule.require("clients", "add `clients = [\"198.51.100.0/24\"]`"),
+        [_] => {}
+        [first, ..] => rule.wrong(first, refusal::service::rule_by_several()),
+    }
+    let lengths = [rule.length("clients"), rule.length("geo")];
+    let clients = rule.list("clients", clients);
+    let geo = rule.list("geo", member::region);
+    let pattern = rule.optional("location", whereabouts::pattern);
+    if clients.as_ref().is_some_and(Vec::is_empty) && lengths[0] == 0 {
+        rule.wrong(
+            "clients",
+            refusal::file::empty_list("add `clients = [\"198.51.100.0/24\"]`"),
+        );
+    }
+    if geo.as_ref().is_some_and(Vec::is_empty) && lengths[1] == 0 {
+        rule.wrong("geo", refusal::file::empty_list("add `geo = [\"IE\"]`"));
+    }
     // With one less than given, their places are not known any more.
-    let clients = clients.filter(|clients| clients.len() == given)?;
-    let route = group.map(Route::Group).or(answer)?;
-    Some(Rule { clients, route })
+    let clients = clients.filter(|clients| clients.len() == lengths[0]);
+    let geo = geo.filter(|geo| geo.len() == lengths[1]);
+    let by_address = clients.map(When::Clients);
+    by_address
+        .or(geo.map(When::Geo))
+        .or(pattern.map(When::Location))
+}
+
+/// Reads preferred locations, at most eight (S102).
+fn prefer(rule: &mut Table<'_>) -> Option<Vec<LocationPattern>> {
+    const MOST: usize = 8;
+    let given = rule.length("prefer");
+    let has = rule.has("prefer");
+    let prefer = rule.list("prefer", whereabouts::pattern);
+    if given > MOST {
+        rule.wrong("prefer", refusal::service::many_preferred(given));
+    } else if has && given == 0 && prefer.is_some() {
+        rule.wrong("prefer", refusal::file::empty_list("add `prefer = [\"Europe.UK\"]`"));
+    }
+    prefer
 }
 
 fn answer(value: &Value) -> Result<Route, Wrong> {
@@ -65,7 +115,7 @@ fn answer(value: &Value) -> Result<Route, Wrong> {
 fn check_distinct(service: &Table<'_>, rules: &[Found<Rule>]) {
     let mut taken: BTreeMap<Prefix, String> = BTreeMap::new();
     for Found { path, value } in rules {
-        for (number, clients) in value.clients.iter().enumerate() {
+        for (number, clients) in value.clients().iter().enumerate() {
             let place = format!("{path}.clients[{number}]");
             let mut twice = None;
             for prefix in clients.prefixes() {
@@ -183,7 +233,7 @@ mod tests {
             ),
             (
                 format!("{{ {clients}, group = \"g\", location = \"*\" }}"),
-                "service[0].rule[0].location: unknown key; known here: clients, group, answer",
+                "service[0].rule[0].clients: stands beside another key that says which clients; make two rules of it",
             ),
         ] {
             assert_eq!(mistakes(&rule(&text)), [expected], "{text}");

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use super::{raw::Table, summary::summary};
 use crate::{
-    class::{MOST_CLASSES, partition},
+    class::{self, MOST_CLASSES},
     dataplane::{Capacity, row_length},
-    model::{Model, Name, Route, Service},
+    model::{Model, Name, Route, Service, When},
     refusal,
     table::ClassTable,
 };
@@ -43,14 +43,14 @@ fn check_tables(root: &Table<'_>, model: &Model) {
 
 /// Whether the kernel's tables hold the client prefixes of the rules.
 fn check_clients(root: &Table<'_>, model: &Model) {
-    let clients = partition(model, &[]);
-    let classes = clients.classes.len();
+    let clients = class::Clients::of(model);
+    let classes = clients.partition().classes.len();
     let wrong = |wrong| root.wrong("service", wrong);
     if classes > MOST_CLASSES {
         return wrong(refusal::size::many_classes(classes, MOST_CLASSES));
     }
     let size = Capacity::new(0);
-    let table = ClassTable::of(&clients);
+    let table = ClassTable::of(clients.partition());
     let long = table.mixed_blocks().len();
     if long > size.long_networks as usize {
         wrong(refusal::size::many_long_prefixes(long, size.long_networks));
@@ -59,8 +59,12 @@ fn check_clients(root: &Table<'_>, model: &Model) {
     if v6 > size.v6_prefixes as usize {
         wrong(refusal::size::many_v6_prefixes(v6, size.v6_prefixes));
     }
-    let with_rules = model.services.values().filter(|it| !it.rules.is_empty());
-    let rows: BTreeSet<(&Name, Vec<_>)> = with_rules.map(row).collect();
+    let tells_apart = |it: &&Service| {
+        let mut groups = it.groups();
+        !it.rules.is_empty() || groups.any(|group| clients.tells_apart(model, group))
+    };
+    let by_class = model.services.values().filter(tells_apart);
+    let rows: BTreeSet<(&Name, Vec<_>)> = by_class.map(row).collect();
     let needed = rows.len() * row_length(classes) + model.groups.len();
     if needed > size.rows as usize {
         wrong(refusal::size::many_rows(rows.len(), classes));
@@ -70,8 +74,12 @@ fn check_clients(root: &Table<'_>, model: &Model) {
 /// What services with a row of their own differ by.
 fn row(service: &Service) -> (&Name, Vec<(String, &Route)>) {
     let rules = service.rules.iter().flat_map(|rule| {
-        let clients = rule.clients.iter();
-        clients.map(|clients| (clients.to_string(), &rule.route))
+        let clients: Vec<String> = match &rule.when {
+            When::Clients(clients) => clients.iter().map(ToString::to_string).collect(),
+            When::Geo(regions) => regions.iter().map(ToString::to_string).collect(),
+            When::Location(pattern) => vec![pattern.to_string()],
+        };
+        clients.into_iter().map(|clients| (clients, &rule.route))
     });
     let mut rules: Vec<_> = rules.collect();
     rules.sort();
@@ -173,8 +181,9 @@ mod tests {
             Clients::new(first.parse().unwrap(), last.parse().unwrap()).unwrap()
         };
         service.rules = vec![Rule {
-            clients: clients.map(range).collect(),
+            when: When::Clients(clients.map(range).collect()),
             route: route.clone(),
+            prefer: Vec::new(),
         }];
         model
     }
@@ -209,7 +218,8 @@ mod tests {
             Clients::from(Prefix::around(address.into(), length).unwrap())
         };
         let rule = |clients, route| Rule {
-            clients: vec![clients],
+            when: When::Clients(vec![clients]),
+            prefer: Vec::new(),
             route,
         };
         let route = |number| Route::Group(name_of(number));

@@ -3,7 +3,7 @@ use std::{collections::BTreeMap, fmt, net::SocketAddr};
 use lb_common::{CHUNK, Chunk, Entry};
 
 use crate::{
-    class::partition,
+    class::Clients,
     model::{
         Group, HttpProbe, Initial, Method, Model, Name, Probe, ProbeKind, Service, Share, Stage,
         Trust,
@@ -111,7 +111,7 @@ pub fn summary(model: &Model) -> Summary {
     });
     let rules = model.services.values().flat_map(|service| &service.rules);
     let prefixes = rules
-        .flat_map(|rule| &rule.clients)
+        .flat_map(|rule| rule.clients())
         .map(|it| it.prefixes().count());
     let slots: Vec<u64> = used.values().map(|group| ring_slots(group)).collect();
     let memory = |setting, entries: u32, size: usize| MapMemory {
@@ -126,7 +126,7 @@ pub fn summary(model: &Model) -> Summary {
         backends: model.backends.len(),
         targets: used.values().map(|group| group.members.len()).sum(),
         prefixes: prefixes.sum(),
-        classes: partition(model, &[]).classes.len(),
+        classes: Clients::of(model).partition().classes.len(),
         whereabouts: WhereaboutsSummary {
             locations: model.whereabouts.locations().entries(),
             geography: model.whereabouts.regions().entries(),

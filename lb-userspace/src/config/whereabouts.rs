@@ -19,7 +19,7 @@ use super::{
     report::Wrong,
 };
 use crate::{
-    model::{Clients, Location},
+    model::{Clients, Location, LocationPattern},
     refusal,
     whereabouts::{self, DataFile, LatencyRegion, Twice, Whereabouts},
 };
@@ -66,6 +66,13 @@ pub(super) fn read(root: &mut Table<'_>, host: Host<'_>) -> Whereabouts {
 /// A location.
 pub(super) fn location(value: &Value) -> Result<Location, Wrong> {
     let text = leaf::text(value, "a location like \"Europe.UK\"")?;
+    text.parse()
+        .map_err(|why| refusal::data::bad_location(shown(text), why))
+}
+
+/// A pattern of locations.
+pub(super) fn pattern(value: &Value) -> Result<LocationPattern, Wrong> {
+    let text = leaf::text(value, "a location like \"Europe.UK\" or \"*.UK\"")?;
     text.parse()
         .map_err(|why| refusal::data::bad_location(shown(text), why))
 }

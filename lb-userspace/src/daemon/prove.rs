@@ -94,7 +94,7 @@ impl Daemon {
         let model = self.engine.model();
         let service = model.service(explanation.service.as_str())?;
         let (key, client) = (service.key(), explanation.client);
-        let route = service.route_for(client);
+        let route = service.route_for(client, &model.whereabouts);
         let image = self.engine.image().context("nothing was decided yet")?;
         let no_ring = Ring::default();
         let class = image.clients.class_of(client);

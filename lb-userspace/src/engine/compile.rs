@@ -1,32 +1,41 @@
 //! From what is known to the image of the tables.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Engine, key, known::Known};
 use crate::{
     model::{Admin, Backend, Group, Health, Initial, Mac, Member, MemberState, Name, Ramp},
     neighbour::Way,
-    policy::{Client, Decision, Destination},
+    policy::{Client, Destination},
     probe::History,
     table::{Image, Ring, ServiceSpec, Spread, TargetKey, TargetSpec, ring, spread},
 };
 
+/// What is to be told of a root group.
+pub(super) struct Decided {
+    /// An all-down rule is in use, for some client.
+    pub(super) best_effort: bool,
+    /// No client may get a backend.
+    pub(super) no_answer: bool,
+}
+
 impl Engine {
-    /// The image that follows from what is known now, and the decisions behind it with each
-    /// backend's share, by root group.
-    pub(super) fn compile(&self) -> (Image, BTreeMap<Name, (Decision, Vec<Spread>)>) {
+    /// The image that follows from what is known now, and what is to be remembered of each root group.
+    pub(super) fn compile(&self) -> (Image, BTreeMap<Name, (Decided, Vec<Spread>)>) {
         let known = Known::new(self);
         let mut image = Image {
-            clients: self.clients.clone(),
+            clients: self.clients.partition().clone(),
             ..Image::default()
         };
         let mut decisions = BTreeMap::new();
         for service in self.model.services.values() {
+            let mut groups = service.groups();
             let spec = ServiceSpec {
                 name: service.name.clone(),
                 group: service.group.clone(),
                 routes: service.rules.iter().map(|it| it.route.clone()).collect(),
-                by_class: !service.rules.is_empty(),
+                by_class: !service.rules.is_empty()
+                    || groups.any(|group| self.clients.tells_apart(&self.model, group)),
             };
             image.services.insert(service.key(), spec);
         }
@@ -34,14 +43,42 @@ impl Engine {
             if known.undecided(root) {
                 image.held.insert(root.clone());
             } else {
-                let decision = known.decide(root, &self.client(root));
-                let spread = spread(&self.model.backends, &decision);
-                image.rings.insert(root.clone(), vec![self.ring(root, &spread)]);
-                self.place(root, &known, &decision, &mut image);
-                decisions.insert(root.clone(), (decision, vec![spread]));
+                decisions.insert(root.clone(), self.decide(root, &known, &mut image));
             }
         }
         (image, decisions)
+    }
+
+    /// Puts the rings of a root group into the image, and its targets.
+    fn decide(&self, root: &Name, known: &Known<'_>, image: &mut Image) -> (Decided, Vec<Spread>) {
+        let (meanings, of_class) = self.clients.meanings(&self.model, root);
+        let mut decided = Decided {
+            best_effort: false,
+            no_answer: true,
+        };
+        let mut spreads: Vec<Spread> = Vec::new();
+        let mut used = BTreeSet::new();
+        let mut view_of = Vec::with_capacity(meanings.len());
+        for client in &meanings {
+            let decision = known.decide(root, client);
+            decided.best_effort |= decision.all().any(|it| it.best_effort);
+            decided.no_answer &= decision.rows.answer().is_some();
+            used.extend(decision.rows.total().into_keys());
+            let spread = spread(&self.model.backends, &decision);
+            let view = spreads.iter().position(|it| *it == spread);
+            view_of.push(view.unwrap_or(spreads.len()) as u32);
+            if view.is_none() {
+                spreads.push(spread);
+            }
+        }
+        let rings = spreads.iter().map(|spread| self.ring(root, spread)).collect();
+        image.rings.insert(root.clone(), rings);
+        if self.clients.tells_apart(&self.model, root) {
+            let views = of_class.into_iter().map(|meaning| view_of[meaning]).collect();
+            image.views.insert(root.clone(), views);
+        }
+        self.place(root, known, &used, image);
+        (decided, spreads)
     }
 
     /// The ring for this spread: one of the last ones, if it is the same.
@@ -55,11 +92,9 @@ impl Engine {
         }
     }
 
-    /// A client of whom nothing is known, of a service that uses a root group.
-    pub(super) fn client(&self, root: &Name) -> Client {
-        let mut services = self.model.services.values();
-        let user = services.find(|it| it.groups().any(|group| group == root));
-        Client::unknown(user.is_none_or(|it| it.address.is_ipv4()))
+    /// A client of class 0: nothing is known of it, or nobody asks.
+    pub(super) fn unknown_client(&self, root: &Name) -> Client {
+        self.clients.client(&self.model, root, 0)
     }
 
     /// The group with the operator's weights and switches in place of the file's.
@@ -196,10 +231,15 @@ impl Engine {
     }
 
     /// Puts a root group's targets into the image.
-    fn place(&self, root: &Name, known: &Known<'_>, decision: &Decision, image: &mut Image) {
-        let shares = decision.rows.total();
+    fn place(
+        &self,
+        root: &Name,
+        known: &Known<'_>,
+        used: &BTreeSet<Destination>,
+        image: &mut Image,
+    ) {
         for (name, gone) in known.backends_within(root) {
-            let takes_new = shares.contains_key(&Destination::Backend(name.clone()));
+            let takes_new = used.contains(&Destination::Backend(name.clone()));
             let backend = &self.model.backends[name];
             let target = TargetSpec {
                 takes_new,

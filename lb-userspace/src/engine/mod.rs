@@ -10,7 +10,6 @@ mod view;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::Arc,
     time::Duration,
 };
 
@@ -21,7 +20,7 @@ pub use self::{
     view::{GroupView, MemberView, ServiceView, View},
 };
 use crate::{
-    class::{Partition, partition},
+    class::Clients,
     model::{Admin, Backend, Destination, Group, Health, Member, Model, Name},
     neighbour::Way,
     probe::{History, Latency, Sample, Schedule, StreamKey, stream_key, streams},
@@ -113,7 +112,7 @@ pub enum Notice {
 pub struct Engine {
     model: Model,
     /// The classes of clients that follow from the model.
-    clients: Arc<Partition>,
+    clients: Clients,
     admin: AdminState,
     /// By stream and group: the same samples, by each group's own rules (S39).
     histories: BTreeMap<StreamKey, BTreeMap<Name, History>>,
@@ -156,7 +155,7 @@ impl Engine {
         now: Duration,
     ) -> (Self, Vec<Effect>) {
         let mut engine = Self {
-            clients: Arc::new(partition(&model, &[])),
+            clients: Clients::of(&model),
             model,
             admin: saved.admin,
             histories: BTreeMap::new(),
@@ -199,7 +198,7 @@ impl Engine {
             Event::Reload(model) => {
                 let kept = self.saved();
                 self.model = *model;
-                self.clients = Arc::new(partition(&self.model, &[]));
+                self.clients = Clients::of(&self.model);
                 self.admin.forget_unknown(&self.model);
                 effects = self.begin(&kept.found);
             }
@@ -292,13 +291,13 @@ impl Engine {
     fn settle(&mut self, effects: &mut Vec<Effect>) {
         self.begin_ramps();
         let (image, decisions) = self.compile();
-        for (group, (decision, spreads)) in decisions {
+        for (group, (decided, spreads)) in decisions {
             let next = Course {
                 since: self.courses[&group].since,
                 stands: true,
                 decided: true,
-                best_effort: decision.best_effort,
-                no_answer: decision.rows.answer().is_some(),
+                best_effort: decided.best_effort,
+                no_answer: decided.no_answer,
                 spreads,
             };
             let last = self

@@ -51,6 +51,9 @@ pub struct GroupView {
     pub best_effort: bool,
     /// Whether none of its members may get traffic.
     pub no_answer: bool,
+    /// Whether it decides by where clients are; shares are then those of clients of whom nothing is known.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_client: bool,
     /// Hash of its ring, equal on every host that decides alike.
     pub ring_hash: Option<String>,
     /// Its members, in the order of the file.
@@ -126,8 +129,8 @@ impl Engine {
     /// There is no such service, or the client is of the other family.
     pub fn explain(&self, service: &str, client: IpAddr) -> Result<Explanation, Refusal> {
         let service = self.model.service(service)?;
-        let asked = Asked::new(service, client, &self.clients)?;
-        let explanation = match service.route_for(asked.client) {
+        let asked = Asked::new(service, client, &self.clients, &self.model.whereabouts)?;
+        let explanation = match service.route_for(asked.client, &self.model.whereabouts) {
             Route::Drop => Explanation::of_answer(asked, Outcome::Drop),
             Route::Group(group) => self.explain_group(asked, &self.model.groups[&group]),
             Route::Pass => Explanation::of_answer(asked, Outcome::Pass),
@@ -141,7 +144,8 @@ impl Engine {
 
     fn explain_group(&self, asked: Asked, group: &Group) -> Explanation {
         let known = Known::new(self);
-        let decision = known.decide(&group.name, &self.client(&group.name));
+        let client = self.clients.client(&self.model, &group.name, asked.class);
+        let decision = known.decide(&group.name, &client);
         let spread = spread(&self.model.backends, &decision);
         let ring = self.ring(&group.name, &spread);
         Explanation::of_decision(asked, &self.model.groups, &decision, &ring)
@@ -187,7 +191,7 @@ impl Engine {
             .image
             .as_ref()
             .and_then(|image| image.rings.get(&group.name));
-        let client = self.client(&group.name);
+        let client = self.unknown_client(&group.name);
         let decision = known.decide(&group.name, &client);
         let healths = healths(&known.scene(), &group.name, &client);
         let member = |index: MemberIndex| {
@@ -223,6 +227,7 @@ impl Engine {
             undecided: known.undecided(&group.name),
             best_effort: decision.best_effort,
             no_answer: decision.members.is_empty(),
+            by_client: self.clients.tells_apart(&self.model, &group.name),
             ring_hash: rings.map(|rings| format!("{:016x}", rings_hash(rings))),
             members: (0..group.members.len()).map(member).collect(),
         }

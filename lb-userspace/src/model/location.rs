@@ -182,6 +182,11 @@ impl Location {
         Self(Qualifiers::new(qualifiers.into()))
     }
 
+    /// The qualifiers, as far as they are known.
+    pub fn qualifiers(&self) -> impl Iterator<Item = Option<&Qualifier>> {
+        self.0.0.iter().map(Option::as_ref)
+    }
+
     /// Whether no qualifier is known.
     pub fn is_unknown(&self) -> bool {
         self.0.0.is_empty()

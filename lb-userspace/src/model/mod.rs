@@ -37,7 +37,7 @@ pub use self::{
     probe::{HttpProbe, HttpsProbe, Initial, Method, Probe, ProbeKind, Smoothing, StatusRange},
     probe_defaults::{ProbeDefaults, ProbeLimits, TRAFFIC_MANAGER_FALL, traffic_manager_timeouts},
     ramp::Ramp,
-    service::{Route, Rule, Service},
+    service::{Match, Route, Rule, Service, When},
     share::Share,
     stage::{
         AllDown, LatencySource, NoProximity, NoRegion, NoSubnet, Spread, Stage, StoppedRegion,

@@ -2,8 +2,11 @@ use std::{collections::BTreeSet, fmt, net::IpAddr};
 
 use lb_common::{Protocol, ServiceKey};
 
-use super::{Clients, Group, Model, Name, Prefix};
-use crate::refusal::{Refusal, operator};
+use super::{Clients, Group, Location, LocationPattern, Model, Name, Prefix, Region};
+use crate::{
+    refusal::{Refusal, operator},
+    whereabouts::Whereabouts,
+};
 
 /// An address, protocol and port that clients use, and the group that serves it.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -24,12 +27,65 @@ pub struct Service {
 }
 
 /// What certain clients of a service get.
+///
+/// Of a service's rules one holds for a client: among those that name its address that with the longest
+/// prefix, and if there is none the first of those that name its location or region.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Rule {
-    /// Which clients, at least one.
-    pub clients: Vec<Clients>,
+    /// Which clients.
+    pub when: When,
     /// What becomes of their new flows.
     pub route: Route,
+    /// The locations that are preferred for them, the best first (S102).
+    pub prefer: Vec<LocationPattern>,
+}
+
+/// Which clients a rule speaks of.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum When {
+    /// Those with these addresses, at least one.
+    Clients(Vec<Clients>),
+    /// Those in these regions, or in regions within them, at least one.
+    Geo(Vec<Region>),
+    /// Those whose location matches this (S101).
+    Location(LocationPattern),
+}
+
+/// Why a rule holds for a client.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Match {
+    /// It is in this prefix, the longest of all rules.
+    Prefix(Prefix),
+    /// It is in this region.
+    Region(Region),
+    /// Its location matches this.
+    Location(LocationPattern),
+}
+
+impl Rule {
+    /// The addresses that it names, if it names addresses.
+    pub fn clients(&self) -> &[Clients] {
+        match &self.when {
+            When::Clients(clients) => clients,
+            When::Geo(_) | When::Location(_) => &[],
+        }
+    }
+
+    /// Whether it speaks of a region: of that, or of one around it. It tells which.
+    pub fn region(&self, region: Region) -> Option<Region> {
+        match &self.when {
+            When::Geo(regions) => region.chain().find(|it| regions.contains(it)),
+            When::Clients(_) | When::Location(_) => None,
+        }
+    }
+
+    /// The pattern that a location matches, if the rule speaks of it.
+    pub fn location(&self, location: &Location) -> Option<&LocationPattern> {
+        match &self.when {
+            When::Location(pattern) => Some(pattern).filter(|it| it.matches(location)),
+            When::Clients(_) | When::Geo(_) => None,
+        }
+    }
 }
 
 /// What becomes of new flows of a client.
@@ -57,20 +113,29 @@ impl Service {
         std::iter::once(&self.group).chain(others)
     }
 
-    /// The rule that holds for a client, if one does: its place in [`Self::rules`], and the longest
-    /// prefix of the service's rules that the client is in.
-    pub fn rule_for(&self, client: IpAddr) -> Option<(usize, Prefix)> {
-        let rules = self.rules.iter().enumerate();
-        let matches = rules.flat_map(|(place, rule)| {
-            let prefixes = rule.clients.iter();
+    /// The rule that holds for a client, if one does: its place in [`Self::rules`], and why.
+    pub fn rule_for(&self, client: IpAddr, whereabouts: &Whereabouts) -> Option<(usize, Match)> {
+        let rules = || self.rules.iter().enumerate();
+        let matches = rules().flat_map(|(place, rule)| {
+            let prefixes = rule.clients().iter();
             prefixes.filter_map(move |clients| Some((place, clients.prefix_of(client)?)))
         });
-        matches.max_by_key(|(_, prefix)| prefix.length())
+        let longest = matches.max_by_key(|(_, prefix)| prefix.length());
+        if let Some((place, prefix)) = longest {
+            return Some((place, Match::Prefix(prefix)));
+        }
+        let region = whereabouts.region(client);
+        let location = whereabouts.location(client);
+        rules().find_map(|(place, rule)| {
+            let by_region = || Some(Match::Region(rule.region(region)?));
+            let by_location = || Some(Match::Location(rule.location(location?)?.clone()));
+            Some((place, by_region().or_else(by_location)?))
+        })
     }
 
     /// What a client's new flows get.
-    pub fn route_for(&self, client: IpAddr) -> Route {
-        match self.rule_for(client) {
+    pub fn route_for(&self, client: IpAddr, whereabouts: &Whereabouts) -> Route {
+        match self.rule_for(client, whereabouts) {
             Some((rule, _)) => self.rules[rule].route.clone(),
             None => Route::Group(self.group.clone()),
         }

@@ -10,11 +10,12 @@ use serde::{Deserialize, Serialize};
 pub(crate) use self::text::percent;
 use super::{Decision, MemberIndex, StageTrace};
 use crate::{
-    class::Partition,
-    model::{Group, Name, NoAnswer, Service, family},
+    class::Clients,
+    model::{Group, Match, Name, NoAnswer, Rule, Service, family},
     proof::Judgement,
     refusal::{Refusal, operator},
     table::{Ring, ring_hash},
+    whereabouts::Whereabouts,
 };
 
 /// Why a client's new flows go where they go: a decision, with names instead of numbers.
@@ -60,8 +61,18 @@ pub struct Explanation {
 pub struct MatchedRule {
     /// Its place among the service's rules, from 0.
     pub rule: usize,
-    /// The longest prefix that the client is in.
-    pub prefix: String,
+    /// The longest prefix that the client is in, if the rule names addresses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prefix: Option<String>,
+    /// The pattern that the client's location matches, if the rule names one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub location: Option<String>,
+    /// The region that the client is in, if the rule names regions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub region: Option<String>,
+    /// The locations that it prefers, the best first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub prefer: Vec<String>,
     /// The group that serves its clients, if it names one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<Name>,
@@ -72,16 +83,25 @@ pub struct MatchedRule {
 
 impl MatchedRule {
     /// The rule of `service` that holds for a client.
-    pub fn of(service: &Service, client: IpAddr) -> Option<Self> {
-        let (rule, prefix) = service.rule_for(client)?;
-        let route = &service.rules[rule].route;
+    pub fn of(service: &Service, client: IpAddr, whereabouts: &Whereabouts) -> Option<Self> {
+        let (rule, why) = service.rule_for(client, whereabouts)?;
+        let Rule { route, prefer, .. } = &service.rules[rule];
         let group = route.group().cloned();
-        Some(Self {
+        let mut matched = Self {
             rule,
-            prefix: prefix.to_string(),
+            prefix: None,
+            location: None,
+            region: None,
+            prefer: prefer.iter().map(ToString::to_string).collect(),
             answer: group.is_none().then(|| route.to_string()),
             group,
-        })
+        };
+        match why {
+            Match::Prefix(prefix) => matched.prefix = Some(prefix.to_string()),
+            Match::Location(pattern) => matched.location = Some(pattern.to_string()),
+            Match::Region(region) => matched.region = Some(region.to_string()),
+        }
+        Some(matched)
     }
 }
 
@@ -152,7 +172,12 @@ impl Asked {
     /// # Errors
     ///
     /// It is of another family than the service, so its packets never come there.
-    pub fn new(service: &Service, client: IpAddr, clients: &Partition) -> Result<Self, Refusal> {
+    pub fn new(
+        service: &Service,
+        client: IpAddr,
+        clients: &Clients,
+        whereabouts: &Whereabouts,
+    ) -> Result<Self, Refusal> {
         let client = client.to_canonical();
         if client.is_ipv4() != service.address.is_ipv4() {
             let (name, address) = (&service.name, service.address);
@@ -165,7 +190,7 @@ impl Asked {
             service: service.name.clone(),
             client,
             class: clients.class_of(client),
-            rule: MatchedRule::of(service, client),
+            rule: MatchedRule::of(service, client, whereabouts),
         })
     }
 }

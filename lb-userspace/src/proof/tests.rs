@@ -4,7 +4,7 @@ use lb_common::{Protocol, TargetState, Verdict};
 
 use super::*;
 use crate::{
-    class::partition,
+    class::Clients,
     config,
     model::{Health, Model, Route},
     policy::{
@@ -46,7 +46,13 @@ impl Rig {
     fn new(route: &Route) -> Self {
         let model = model();
         let service = &model.services["web"];
-        let asked = Asked::new(service, CLIENT.parse().unwrap(), &partition(&model, &[])).unwrap();
+        let asked = Asked::new(
+            service,
+            CLIENT.parse().unwrap(),
+            &Clients::of(&model),
+            &model.whereabouts,
+        )
+        .unwrap();
         let group = &model.groups["web"];
         let up = state(Health::Up, None, "");
         let decision = decided(group, &[up.clone(), up]);

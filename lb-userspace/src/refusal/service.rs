@@ -26,6 +26,28 @@ refusals! {
     "rule-without-route" rule_without_route():
         "is missing, and so is `group`"; "add `group = \"office\"` or `answer = \"drop\"`";
 
+    /// A rule speaks of clients by their addresses, their regions or their location.
+    "rule-by-several" rule_by_several():
+        "stands beside another key that says which clients"; "make two rules of it";
+
+    /// A preferred location chooses between the members of a group.
+    "answer-that-prefers" answer_that_prefers():
+        "stands beside `prefer`"; "remove one of them";
+
+    /// NetScaler takes up to eight preferred locations (S102).
+    "many-preferred" many_preferred(given):
+        "{given} locations are given"; "use at most 8";
+
+    /// What a rule prefers is decided in the group, whoever asks it.
+    "shared-preference" shared_preference(group, other):
+        "group \"{group}\" is used by service \"{other}\" too";
+        "give the service a group of its own for that";
+
+    /// No stage of the group looks at preferred locations.
+    "idle-preference" idle_preference(group):
+        "group \"{group}\" does not look at it";
+        "use the policy \"static-proximity\" or \"dynamic-rtt\", or a stage \"prefer\"";
+
     /// A rule says one thing of its clients.
     "rule-with-two-routes" rule_with_two_routes():
         "stands beside `group`"; "remove one of them";

@@ -1,7 +1,7 @@
 use std::{collections::HashMap, hash::Hash, net::IpAddr};
 
 use crate::{
-    class::{Address, extend, runs},
+    class::{laid, runs},
     model::{Clients, Prefix},
 };
 
@@ -90,13 +90,13 @@ impl<T: Clone + Eq + Hash> Table<T> {
             std::iter::once(0).chain(known).collect()
         };
         let [upper, lower] = [choices(&self), choices(&below)];
-        let choose = |over: usize, under: usize| match over {
+        let choose = |[over, under]: [usize; 2]| match over {
             0 => lower[under],
             known => upper[known],
         };
         Self {
-            v4: lay_over(&self.v4, &below.v4, choose),
-            v6: lay_over(&self.v6, &below.v6, choose),
+            v4: laid([&self.v4, &below.v4], choose),
+            v6: laid([&self.v6, &below.v6], choose),
             values: values.list,
             entries: self.entries + below.entries,
         }
@@ -175,30 +175,6 @@ fn twice(prefixes: &mut [(Prefix, usize)]) -> Vec<Twice> {
         again: pair[1].1,
     });
     twice.collect()
-}
-
-fn lay_over<A: Address>(
-    upper: &[(A, usize)],
-    lower: &[(A, usize)],
-    choose: impl Fn(usize, usize) -> usize,
-) -> Vec<(A, usize)> {
-    let mut all = Vec::with_capacity(upper.len().max(lower.len()));
-    let (mut over, mut under) = (0, 0);
-    let (mut upper, mut lower) = (upper.iter().peekable(), lower.iter().peekable());
-    loop {
-        let starts = [upper.peek(), lower.peek()];
-        let starts = starts.into_iter().flatten().map(|(first, _)| *first);
-        let Some(first) = starts.min() else {
-            return all;
-        };
-        if let Some((_, choice)) = upper.next_if(|run| run.0 == first) {
-            over = *choice;
-        }
-        if let Some((_, choice)) = lower.next_if(|run| run.0 == first) {
-            under = *choice;
-        }
-        extend(&mut all, (first, choose(over, under)));
-    }
 }
 
 fn choice_at<A: Ord>(runs: &[(A, usize)], address: A) -> usize {

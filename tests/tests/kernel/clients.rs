@@ -27,7 +27,7 @@ fn with_rules(mut image: Image, rules: &[(Prefix, Route)]) -> Image {
         routes: rules.iter().map(|(_, route)| route.clone()).collect(),
     };
     image.services.insert(service.key(), spec);
-    image.clients = Arc::new(partition(&model));
+    image.clients = Arc::new(partition(&model, &[]));
     image
 }
 

@@ -2,7 +2,7 @@ use serde_json::Value;
 
 use super::*;
 use crate::{
-    class::partition,
+    class::Clients,
     dataplane::{Capacity, diff},
     model::{Admin, Health, Mac, MemberState},
     policy::fixtures::{decided, state},
@@ -45,7 +45,7 @@ fn model() -> Model {
 /// The tables of a model whose members are all up, but for the group without an answer.
 fn tables(model: &Model, down: Option<&str>) -> Tables {
     let mut image = Image {
-        clients: partition(model, &[]).into(),
+        clients: Clients::of(model).partition().clone(),
         ..Image::default()
     };
     for service in model.services.values() {

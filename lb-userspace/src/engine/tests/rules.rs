@@ -62,7 +62,10 @@ fn an_explanation_names_the_class_and_the_rule() {
     let rule = |rule, prefix: &str, group: Option<&str>, answer: Option<&str>| {
         Some(MatchedRule {
             rule,
-            prefix: prefix.to_owned(),
+            prefix: Some(prefix.to_owned()),
+            location: None,
+            region: None,
+            prefer: Vec::new(),
             group: group.map(|name| name.parse().unwrap()),
             answer: answer.map(str::to_owned),
         })

@@ -133,7 +133,10 @@ fn the_text_names_the_rule_and_what_it_says() {
         class: 3,
         rule: Some(MatchedRule {
             rule: 1,
-            prefix: "10.0.0.8/31".to_owned(),
+            prefix: Some("10.0.0.8/31".to_owned()),
+            location: None,
+            region: None,
+            prefer: Vec::new(),
             group: group.map(|name| name.parse().unwrap()),
             answer: answer.map(str::to_owned),
         }),

@@ -37,9 +37,17 @@ impl fmt::Display for Explanation {
 
 impl fmt::Display for MatchedRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "rule {} of {}: ", self.rule, self.prefix)?;
+        write!(f, "rule {} of ", self.rule)?;
+        match (&self.prefix, &self.location, &self.region) {
+            (Some(prefix), ..) => write!(f, "{prefix}: ")?,
+            (_, Some(location), _) => write!(f, "location {location}: ")?,
+            (.., region) => write!(f, "region {}: ", region.as_deref().unwrap_or("WORLD"))?,
+        }
         match (&self.group, &self.answer) {
-            (Some(group), _) => write!(f, "group {group}"),
+            (Some(group), _) if self.prefer.is_empty() => write!(f, "group {group}"),
+            (Some(group), _) => {
+                write!(f, "group {group}, which prefers {}", self.prefer.join(", "))
+            }
             (None, Some(answer)) => f.write_str(answer),
             (None, None) => f.write_str("nothing"),
         }

@@ -10,7 +10,7 @@ use super::*;
 use crate::{
     class::{Input, partition, runs},
     config,
-    model::{Clients, Prefix, Route, Rule},
+    model::{Clients, Prefix, Route, Rule, When},
     table::{ClassTable, Served},
 };
 
@@ -197,7 +197,8 @@ fn service(number: u8, group: &str, rules: &[(Prefix, Route)]) -> crate::model::
         rules: rules
             .iter()
             .map(|(prefix, route)| Rule {
-                clients: vec![Clients::from(*prefix)],
+                when: When::Clients(vec![Clients::from(*prefix)]),
+                prefer: Vec::new(),
                 route: route.clone(),
             })
             .collect(),

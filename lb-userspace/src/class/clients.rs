@@ -1,0 +1,298 @@
+use std::{
+    collections::{BTreeSet, HashMap, HashSet},
+    hash::Hash,
+    net::IpAddr,
+    sync::Arc,
+};
+
+use super::{Class, Input, Partition, partition, runs};
+use crate::{
+    model::{Group, LatencySource, Location, Model, Name, Qualifier, Region, Service, Stage, Who},
+    policy::{self, MemberIndex},
+    whereabouts::{LatencyRegion, LatencyRow, Table},
+};
+
+/// The classes of a configuration's clients, and what policies see of each.
+///
+/// Only what some policy asks for tells clients apart, and of that only what makes a difference to it:
+/// regions are those that members are mapped to, locations have the qualifiers that members have, and
+/// latencies are those of regions that members stand in (semantics.md 3.3).
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Clients {
+    partition: Arc<Partition>,
+    kinds: Vec<Kind>,
+}
+
+/// What an input says, by its choices.
+#[derive(Clone, Debug, Eq, PartialEq)]
+enum Kind {
+    /// Of IPv6, or of IPv4: for groups that serve both.
+    Family,
+    /// The location, as far as groups with a stage `proximity` can tell.
+    Location(Vec<Option<Location>>),
+    /// Which member of this group the address is mapped to, counted from 1.
+    Members(Name),
+    /// The latencies to the regions of members.
+    Latency(Vec<Option<Arc<LatencyRow>>>),
+    /// The region, as far as groups with a stage `geo` can tell.
+    Region(Vec<Region>),
+}
+
+impl Clients {
+    /// The classes of the clients of a configuration.
+    pub fn of(model: &Model) -> Self {
+        let groups: Vec<&Group> = model.used_groups().into_iter().map(|it| &model.groups[it]).collect();
+        let mut inputs = Vec::new();
+        let mut kinds = Vec::new();
+        let mut add = |(input, kind): (Input, Kind)| {
+            inputs.push(input);
+            kinds.push(kind);
+        };
+        if model.root_groups().into_iter().any(|root| serves_both(model, root)) {
+            let (v4, v6) = (vec![(0, 1)], Vec::new());
+            add((Input { v4, v6 }, Kind::Family));
+        }
+        for group in groups.iter().filter(|it| maps_addresses(it)) {
+            add((members(group), Kind::Members(group.name.clone())));
+        }
+        if groups.iter().any(|it| asks_region(it)) {
+            add(regions(model, &groups));
+        }
+        if groups.iter().any(|it| asks_location(it)) {
+            add(locations(model, &groups));
+        }
+        if groups.iter().any(|it| asks_latency(it)) {
+            add(latencies(model, &groups));
+        }
+        Self {
+            partition: Arc::new(partition(model, &inputs)),
+            kinds,
+        }
+    }
+
+    /// The classes.
+    pub fn partition(&self) -> &Arc<Partition> {
+        &self.partition
+    }
+
+    /// The class of a client.
+    pub fn class_of(&self, client: IpAddr) -> usize {
+        self.partition.class_of(client)
+    }
+
+    /// Whether a root group may decide differently for different classes.
+    pub fn tells_apart(&self, model: &Model, root: &Name) -> bool {
+        !self.asked_by(model, root).is_empty() || self.prefers(model, root).next().is_some()
+    }
+
+    /// What all classes mean to a root group: each meaning once, and for each class which it is.
+    pub fn meanings(&self, model: &Model, root: &Name) -> (Vec<policy::Client>, Vec<usize>) {
+        let asked = self.asked_by(model, root);
+        let mut known = HashMap::new();
+        let mut meanings = Vec::new();
+        let mut of_class = Vec::with_capacity(self.partition.classes.len());
+        for class in &self.partition.classes {
+            let choices: Vec<usize> = asked.iter().map(|input| class.inputs[*input]).collect();
+            let prefer = self.prefer(model, root, class);
+            let meaning = *known.entry((choices, prefer)).or_insert_with_key(|_| {
+                meanings.push(self.client_of(model, root, class));
+                meanings.len() - 1
+            });
+            of_class.push(meaning);
+        }
+        (meanings, of_class)
+    }
+
+    /// What a class means to a root group.
+    pub fn client(&self, model: &Model, root: &Name, class: usize) -> policy::Client {
+        self.client_of(model, root, &self.partition.classes[class])
+    }
+
+    fn client_of(&self, model: &Model, root: &Name, class: &Class) -> policy::Client {
+        let v4 = services_of(model, root).all(|it| it.address.is_ipv4());
+        let mut client = policy::Client::unknown(v4);
+        client.prefer = self.prefer(model, root, class);
+        for (kind, choice) in self.kinds.iter().zip(&class.inputs) {
+            match kind {
+                Kind::Family if serves_both(model, root) => client.v4 = *choice == 1,
+                Kind::Family => {}
+                Kind::Location(places) => client.location = places[*choice].clone(),
+                Kind::Members(group) => {
+                    let member: Option<MemberIndex> = choice.checked_sub(1);
+                    client.members.extend(member.map(|member| (group.clone(), member)));
+                }
+                Kind::Latency(rows) => client.latencies = rows[*choice].clone(),
+                Kind::Region(regions) => client.region = regions[*choice],
+            }
+        }
+        client
+    }
+
+    /// The locations that a rule prefers for a class. The configuration check sees to it that no other
+    /// service uses a group for whose clients one does.
+    fn prefer(
+        &self,
+        model: &Model,
+        root: &Name,
+        class: &Class,
+    ) -> Vec<crate::model::LocationPattern> {
+        let mut services = services_of(model, root);
+        let prefer = services.find_map(|service| {
+            let key = service.key();
+            let route = class.routes.get(&key)?;
+            class.prefer.get(&key).filter(|_| route.group() == Some(root))
+        });
+        prefer.cloned().unwrap_or_default()
+    }
+
+    fn prefers<'a>(&'a self, model: &'a Model, root: &'a Name) -> impl Iterator<Item = &'a Class> {
+        let classes = self.partition.classes.iter();
+        classes.filter(|class| !self.prefer(model, root, class).is_empty())
+    }
+
+    /// The inputs that a group, or one within it, asks for.
+    fn asked_by(&self, model: &Model, root: &Name) -> Vec<usize> {
+        let within: Vec<&Group> = model.within(root).into_iter().map(|it| &model.groups[it]).collect();
+        let asks = |kind: &Kind| match kind {
+            Kind::Family => serves_both(model, root),
+            Kind::Location(_) => within.iter().any(|it| asks_location(it)),
+            Kind::Members(name) => within.iter().any(|it| it.name == *name),
+            Kind::Latency(_) => within.iter().any(|it| asks_latency(it)),
+            Kind::Region(_) => within.iter().any(|it| asks_region(it)),
+        };
+        let kinds = self.kinds.iter().enumerate();
+        kinds.filter(|(_, kind)| asks(kind)).map(|(input, _)| input).collect()
+    }
+}
+
+fn services_of<'a>(model: &'a Model, root: &'a Name) -> impl Iterator<Item = &'a Service> {
+    let services = model.services.values();
+    services.filter(move |it| it.groups().any(|group| group == root))
+}
+
+/// Whether clients of both families come to a group.
+fn serves_both(model: &Model, root: &Name) -> bool {
+    let families: BTreeSet<bool> = services_of(model, root).map(|it| it.address.is_ipv4()).collect();
+    families.len() > 1
+}
+
+fn maps_addresses(group: &Group) -> bool {
+    let has_stage = group.stages.iter().any(|it| matches!(it, Stage::Subnet { .. }));
+    has_stage && group.members.iter().any(|it| !it.clients.is_empty())
+}
+
+fn asks_region(group: &Group) -> bool {
+    group.stages.iter().any(|it| matches!(it, Stage::Geo { .. }))
+}
+
+fn asks_location(group: &Group) -> bool {
+    group.stages.iter().any(|it| matches!(it, Stage::Proximity { .. }))
+}
+
+fn asks_latency(group: &Group) -> bool {
+    let by_client = |it: &Stage| {
+        matches!(it, Stage::Latency { source, .. } if *source == LatencySource::Client)
+    };
+    group.stages.iter().any(by_client)
+}
+
+fn members(group: &Group) -> Input {
+    let (mut v4, mut v6) = (Vec::new(), Vec::new());
+    for (member, choice) in group.members.iter().zip(1..) {
+        for prefix in member.clients.iter().flat_map(|it| it.prefixes()) {
+            match prefix.first() {
+                IpAddr::V4(_) => v4.push((prefix, choice)),
+                IpAddr::V6(_) => v6.push((prefix, choice)),
+            }
+        }
+    }
+    Input {
+        v4: runs(&v4),
+        v6: runs(&v6),
+    }
+}
+
+fn regions(model: &Model, groups: &[&Group]) -> (Input, Kind) {
+    let asking = groups.iter().filter(|it| asks_region(it));
+    let mapped: BTreeSet<Region> = asking.flat_map(|it| &it.members).flat_map(|it| &it.geo).copied().collect();
+    let project = |region: Option<&Region>| {
+        let mut chain = region.copied().unwrap_or(Region::World).chain();
+        chain.find(|it| mapped.contains(it)).unwrap_or(Region::World)
+    };
+    let (input, regions) = projected(model.whereabouts.regions(), project);
+    (input, Kind::Region(regions))
+}
+
+fn locations(model: &Model, groups: &[&Group]) -> (Input, Kind) {
+    let asking = groups.iter().filter(|it| asks_location(it));
+    let members = asking.flat_map(|it| &it.members);
+    let places = members.filter_map(|member| match &member.who {
+        Who::Backend(name) => model.backends[name].location.as_ref(),
+        Who::Group(_) => member.location.as_ref(),
+    });
+    let mut told: HashSet<(usize, &Qualifier)> = HashSet::new();
+    for place in places {
+        let known = place.qualifiers().enumerate();
+        told.extend(known.filter_map(|(place, qualifier)| Some((place, qualifier?))));
+    }
+    let project = |location: Option<&Location>| {
+        let known = location?.qualifiers().enumerate();
+        let leading = known.map_while(|(place, it)| it.filter(|it| told.contains(&(place, it))));
+        let mut qualifiers = [const { None }; Location::MOST_QUALIFIERS];
+        for (place, qualifier) in qualifiers.iter_mut().zip(leading) {
+            *place = Some(qualifier.clone());
+        }
+        Some(Location::new(qualifiers)).filter(|it| !it.is_unknown())
+    };
+    let (input, places) = projected(model.whereabouts.locations(), project);
+    (input, Kind::Location(places))
+}
+
+fn latencies(model: &Model, groups: &[&Group]) -> (Input, Kind) {
+    let asking = groups.iter().filter(|it| asks_latency(it));
+    let members = asking.flat_map(|it| &it.members);
+    let regions = members.filter_map(|member| match &member.who {
+        Who::Backend(name) => model.backends[name].region.as_ref(),
+        Who::Group(_) => member.region.as_ref(),
+    });
+    let regions: BTreeSet<&LatencyRegion> = regions.collect();
+    let project = |row: Option<&Arc<LatencyRow>>| {
+        let told = row?.iter().filter(|(region, _)| regions.contains(region));
+        let told: LatencyRow = told.map(|(region, latency)| (region.clone(), *latency)).collect();
+        (!told.is_empty()).then(|| Arc::new(told))
+    };
+    let (input, rows) = projected(model.whereabouts.latencies(), project);
+    (input, Kind::Latency(rows))
+}
+
+/// A table by what makes a difference of its values, and that by choice. What is said where nothing is
+/// known is choice 0.
+fn projected<T, V: Clone + Eq + Hash>(
+    table: &Table<T>,
+    project: impl Fn(Option<&T>) -> V,
+) -> (Input, Vec<V>) {
+    let unknown = project(None);
+    let mut known = HashMap::from([(unknown.clone(), 0)]);
+    let mut values = vec![unknown];
+    let choices = table.values().iter().map(|value| {
+        let value = project(Some(value));
+        *known.entry(value).or_insert_with_key(|value| {
+            values.push(value.clone());
+            values.len() - 1
+        })
+    });
+    let choices: Vec<usize> = std::iter::once(0).chain(choices).collect();
+    let input = Input {
+        v4: mapped(table.v4(), &choices),
+        v6: mapped(table.v6(), &choices),
+    };
+    (input, values)
+}
+
+fn mapped<A: super::Address>(runs: &[(A, usize)], choices: &[usize]) -> Vec<(A, usize)> {
+    let mut all = Vec::with_capacity(runs.len());
+    for (first, choice) in runs {
+        super::extend(&mut all, (*first, choices[*choice]));
+    }
+    all
+}
