@@ -1,7 +1,7 @@
 //! Waggle's daemon and command line.
 //!
-//! `model`, `refusal`, `policy`, `table`, `dataplane::diff`, `whereabouts` and `engine` are pure: they know no clock,
-//! no I/O and no kernel. `daemon` is the one place where events come in and effects go out.
+//! `model`, `refusal`, `policy`, `table`, `dataplane::diff`, `whereabouts` and `engine` are pure: they know
+//! no clock, no I/O and no kernel. `daemon` is the one place where events come in and effects go out.
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 #![deny(unsafe_code)]
 

@@ -151,6 +151,44 @@ mod tests {
     }
 
     #[test]
+    fn files_that_a_configuration_names_are_beside_it_and_files() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = |name: &str| directory.path().join(name);
+        fs::create_dir(place("dir.csv")).unwrap();
+        fs::write(place("good.csv"), "192.0.2.0/24,we,20\n").unwrap();
+        fs::write(
+            place("waggle.toml"),
+            "latency = { files = [\"good.csv\", \"dir.csv\", \"gone.csv\"] }",
+        )
+        .unwrap();
+        let Refused { errors, .. } = load(&place("waggle.toml")).unwrap_err();
+        let found = errors.iter().filter(|it| it.code == "unreadable-data");
+        let found: Vec<_> = found.map(|it| it.message.clone()).collect();
+        let unread =
+            |name: &str, why: &str| format!("can not read {}: {why}", place(name).display());
+        assert_eq!(
+            found,
+            [
+                unread("dir.csv", "it is no regular file"),
+                unread("gone.csv", "No such file or directory (os error 2)"),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_stamp_tells_that_a_file_is_another_one() {
+        let directory = tempfile::tempdir().unwrap();
+        let [one, other] = ["one", "other"].map(|name| directory.path().join(name));
+        assert_eq!(stamp(&one), None);
+        fs::write(&one, "a").unwrap();
+        let before = stamp(&one);
+        assert!(before.is_some() && stamp(&one) == before);
+        fs::write(&other, "b").unwrap();
+        fs::rename(&other, &one).unwrap();
+        assert_ne!(stamp(&one), before);
+    }
+
+    #[test]
     fn mistakes_come_with_the_file_s_name() {
         assert_eq!(
             error(b""),

@@ -1,9 +1,9 @@
 //! From a configuration file to a [`Model`].
 //!
 //! `raw` knows TOML, `leaf` single values; then one file per kind of table (`edge`, `backend`,
-//! `service`, `group`, `probe`, `whereabouts`) says which keys there are and what they may hold, `data`
-//! reads files that the configuration names, and `check` puts all together and compares them with each other, `family` by their addresses and `sizes` with the
-//! kernel's tables. All of that is pure. `load` and `listeners` look at the host.
+//! `service`, `group`, `probe`, `whereabouts`) says which keys there are and what they may hold, and
+//! `check` puts them together and compares them with each other, `family` by their addresses and `sizes`
+//! with the kernel's tables. `data` makes tables of the files that `whereabouts` names. All of that is pure. `load` and `listeners` look at the host.
 //!
 //! A new key is one line in the file of its table, a field of the model, and a paragraph in
 //! `config/waggle.toml`.

@@ -192,8 +192,8 @@ impl<'r> Table<'r> {
         mut table: impl FnMut(&mut Table<'_>) -> Option<T>,
     ) -> Vec<Found<T>> {
         let mut values = Vec::new();
-        let list = format!("a list of {wanted}");
-        for Found { path, value } in self.elements(key, &list).unwrap_or_default() {
+        let list = "a list, like `[\"..\"]`";
+        for Found { path, value } in self.elements(key, list).unwrap_or_default() {
             let found = match &value {
                 Value::String(found) => text(found)
                     .map_err(|wrong| self.report.add(&path, wrong))

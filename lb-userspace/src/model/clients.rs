@@ -69,6 +69,16 @@ impl Clients {
         fits.then_some(Self { first, last })
     }
 
+    /// Their lowest address.
+    pub fn first(self) -> IpAddr {
+        self.first
+    }
+
+    /// Their highest address.
+    pub fn last(self) -> IpAddr {
+        self.last
+    }
+
     /// The fewest prefixes that together are these addresses, in ascending order.
     pub fn prefixes(self) -> impl Iterator<Item = Prefix> {
         let last = bits(self.last);

@@ -52,28 +52,21 @@ impl<T: Clone + Eq + Hash> Table<T> {
             .iter()
             .map(|(_, value)| values.choice(value))
             .collect();
-        let (mut v4, mut v6) = (Vec::new(), Vec::new());
-        for (entry, (clients, _)) in entries.iter().enumerate() {
-            for prefix in clients.prefixes() {
-                match prefix.first() {
-                    IpAddr::V4(_) => v4.push((prefix, entry)),
-                    IpAddr::V6(_) => v6.push((prefix, entry)),
-                }
+        let ranges = entries.iter().enumerate();
+        let ranges = ranges.map(|(entry, (clients, _))| (*clients, entry));
+        let (v4, v6): (Vec<_>, Vec<_>) = ranges.partition(|(clients, _)| clients.first().is_ipv4());
+        match (family(v4, &choices), family(v6, &choices)) {
+            (Ok(v4), Ok(v6)) => Ok(Self {
+                v4,
+                v6,
+                values: values.list,
+                entries: entries.len(),
+            }),
+            (v4, v6) => {
+                let twice = [v4.err(), v6.err()].into_iter().flatten();
+                Err(twice.flatten().collect())
             }
         }
-        let twice = [twice(&mut v4), twice(&mut v6)].concat();
-        if !twice.is_empty() {
-            return Err(twice);
-        }
-        for (_, entry) in v4.iter_mut().chain(&mut v6) {
-            *entry = choices[*entry];
-        }
-        Ok(Self {
-            v4: runs(&v4),
-            v6: runs(&v6),
-            values: values.list,
-            entries: entries.len(),
-        })
     }
 
     /// This table where it knows an address, and the other one where it does not.
@@ -162,6 +155,44 @@ impl<T: Clone + Eq + Hash> Values<T> {
         self.choices.insert(value.clone(), self.list.len());
         self.list.len()
     }
+}
+
+/// The runs of entries of one family, each a range with its index. `choices` has those of the entries.
+fn family<A: Address>(
+    mut ranges: Vec<(Clients, usize)>,
+    choices: &[usize],
+) -> Result<Vec<(A, usize)>, Vec<Twice>> {
+    ranges.sort_unstable_by_key(|(clients, entry)| (clients.first(), *entry));
+    let mut pairs = ranges.windows(2);
+    if pairs.all(|pair| pair[0].0.last() < pair[1].0.first()) {
+        return Ok(disjoint(&ranges, choices));
+    }
+    let prefixes = |(clients, entry): &(Clients, usize)| {
+        let entry = *entry;
+        clients.prefixes().map(move |prefix| (prefix, entry))
+    };
+    let mut prefixes: Vec<_> = ranges.iter().flat_map(prefixes).collect();
+    let twice = twice(&mut prefixes);
+    if !twice.is_empty() {
+        return Err(twice);
+    }
+    for (_, entry) in &mut prefixes {
+        *entry = choices[*entry];
+    }
+    Ok(runs(&prefixes))
+}
+
+/// The runs of ranges in ascending order that have no address in common. Databases are such, and some
+/// have millions of ranges, of which the prefixes would be many times as many.
+fn disjoint<A: Address>(ranges: &[(Clients, usize)], choices: &[usize]) -> Vec<(A, usize)> {
+    let mut all = vec![(A::ZERO, 0)];
+    for (clients, entry) in ranges {
+        extend(&mut all, (A::of(clients.first()), choices[*entry]));
+        if let Some(after) = A::of(clients.last()).next() {
+            extend(&mut all, (after, 0));
+        }
+    }
+    all
 }
 
 /// Sorts prefixes, and tells of those that are there more than once.

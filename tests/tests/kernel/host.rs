@@ -67,6 +67,7 @@ pub(crate) fn edge_in(dir: &Path) -> Edge {
         state_dir: dir.join("state"),
         control: dir.join("control"),
         metrics: None,
+        location: None,
         startup_grace: Duration::from_secs(10),
         flow_entries: 1024,
         ring_slots: 4096,

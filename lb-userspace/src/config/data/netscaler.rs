@@ -2,8 +2,7 @@
 //!
 //! Each line is a range of addresses with fields for them, separated by commas; quotes are optional and
 //! fields at the end may be left out. The columns are those of <https://support.citrix.com/CTX235799>;
-//! what could not be read there (the formats after `geoip-city`) has the columns of MaxMind's products
-//! of these names. Addresses may be of IPv4 or IPv6 in every format, as in NetScaler's `netscaler6` and
+//! from `geoip-city` on, which could not be read there, those of MaxMind's products of these names. Addresses may be of IPv4 or IPv6 in every format, as in NetScaler's `netscaler6` and
 //! `geoip-country6`. Longitudes and latitudes are not used.
 
 use std::{
