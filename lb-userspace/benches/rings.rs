@@ -28,13 +28,14 @@ fn rings(criterion: &mut Criterion) {
     let mut benches = criterion.benchmark_group("ring");
     let kinds = [
         ("equal", flows(|_| 50)),
+        ("different weights", flows(|number| 20 + u64::from(number))),
         (
             "weights 1 to 20",
-            shares(|number| 1 + u64::from(number % 20)),
+            flows(|number| 1 + u64::from(number % 20)),
         ),
         (
             "one of 1 per mille",
-            shares(|number| if number == 0 { 1 } else { 50 }),
+            flows(|number| if number == 0 { 1 } else { 50 }),
         ),
     ];
     for (kind, spread) in kinds {

@@ -65,7 +65,7 @@ impl Weights {
                 // Both factors fit: sums have at most 80 bits, of weights of 64, and lengths 11.
                 let whole = end * length as u128;
                 let sum = self.sum.max(1);
-                ((whole / sum) << 32 | (whole % sum << 32) / sum) as u64
+                (((whole / sum) << 32) | (((whole % sum) << 32) / sum)) as u64
             })
             .collect()
     }

@@ -39,7 +39,7 @@ fn each_class_has_its_ring_and_equal_ones_are_written_once() {
     let key = service_key(0, 80);
     for (client, expected) in [("10.0.0.1", &rings[1]), ("11.0.0.1", &rings[0])] {
         let met = packet(&tables, &key, client.parse().unwrap());
-        assert_eq!(met, Some(super::met(&name("a"), expected)), "{client}");
+        assert_eq!(met, Some(met::met(&name("a"), expected)), "{client}");
     }
     let adopted = Tables {
         retired: Default::default(),
@@ -56,7 +56,7 @@ fn each_class_has_its_ring_and_equal_ones_are_written_once() {
 fn a_class_that_moves_to_another_ring_of_its_group_writes_none() {
     let mut tables = tables();
     let rings = vec![over(&[1, 2]), over(&[3])];
-    let first = divided(&[("10.0.0.0/8", 1), ("11.0.0.0/8", 2)], rings.clone());
+    let first = divided(&[("10.0.0.0/8", 1), ("11.0.0.0/8", 2)], rings);
     settle_soundly(&mut tables, &first);
     rest(&mut tables);
     let mut moved = first.clone();
@@ -90,7 +90,7 @@ fn what_follows_a_ring_while_classes_wait_agrees_with_it_in_most_slots() {
     let key = service_key(0, 80);
     for (client, expected) in [("11.0.0.1", &next[1]), ("10.0.0.1", &next[0])] {
         let met = packet(&tables, &key, client.parse().unwrap());
-        assert_eq!(met, Some(super::met(&name("a"), expected)), "{client}");
+        assert_eq!(met, Some(met::met(&name("a"), expected)), "{client}");
     }
 }
 
