@@ -108,9 +108,10 @@ struct Walker {
 
 impl Walker {
     fn new(number: usize, entrant: &Entrant, length: usize) -> Self {
+        let number = u16::try_from(number).ok().filter(|it| *it != FREE);
         let length = length as u64;
         Self {
-            entrant: u16::try_from(number).expect("at most 65,535 race"),
+            entrant: number.expect("at most 65,535 race"),
             place: (entrant.seed.0 % length) as usize,
             skip: (1 + entrant.seed.1 % (length - 1)) as usize,
             quota: entrant.quota,

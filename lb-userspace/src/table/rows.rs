@@ -31,6 +31,9 @@ const FEWEST_ROWS: usize = 10;
 
 /// The ring in which each of these has a row.
 pub(super) fn of_buckets(group: &Name, buckets: &[Shares]) -> Ring {
+    if buckets.is_empty() {
+        return Ring::default();
+    }
     let contents: Vec<_> = buckets.iter().map(Content::new).collect();
     let columns = columns(&contents, contents.len());
     let rows: Vec<_> = (0..contents.len()).collect();

@@ -62,6 +62,12 @@ fn by_client_alone_a_row_is_one_slot() {
 }
 
 #[test]
+fn of_no_clients_there_is_no_ring() {
+    assert_eq!(made(&Spread::Buckets(Vec::new())), Ring::default());
+    assert_eq!(made(&Spread::Rows(Vec::new())), Ring::default());
+}
+
+#[test]
 fn parts_of_clients_and_of_their_flows_are_exact_to_a_row_and_a_column() {
     let contents = [
         parts(&[(1, 1), (2, 1)]),

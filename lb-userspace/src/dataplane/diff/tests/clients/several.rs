@@ -126,6 +126,26 @@ fn rings_in_rows_and_of_answers_alone_are_found_again() {
 }
 
 #[test]
+fn rings_of_answers_alone_are_one_for_all_groups() {
+    let mut tables = tables();
+    let mixed = |columns| Ring {
+        slots: vec![Answer::REJECT.slot(), Answer::DROP.slot()],
+        columns,
+        ..Ring::default()
+    };
+    let rings = |group: &'static str, backend| {
+        let own = ring(group, &[backend], CHUNK);
+        (group, vec![own, mixed(0), mixed(1)])
+    };
+    let input = [(prefix("10.0.0.0/8"), 1), (prefix("11.0.0.0/8"), 2)];
+    let services = [("a", vec![]), ("b", vec![])];
+    let image = with_views(GROUPS, &services, &input, &[rings("a", 1), rings("b", 3)]);
+    let changes = settle_soundly(&mut tables, &image);
+    assert_eq!(count(&changes, "slots"), 4);
+    assert_shows(&tables, &image);
+}
+
+#[test]
 fn the_rings_of_a_group_find_room_together_or_wait() {
     let input = [("10.0.0.0/8", 1)];
     let image = |one: &[u8], two: &[u8]| divided(&input, vec![over(one), over(two)]);
