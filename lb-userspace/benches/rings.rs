@@ -28,6 +28,7 @@ fn rings(criterion: &mut Criterion) {
     let mut benches = criterion.benchmark_group("ring");
     let kinds = [
         ("equal", flows(|_| 50)),
+        ("different weights", flows(|number| 20 + u64::from(number))),
         (
             "weights 1 to 20",
             flows(|number| 1 + u64::from(number % 20)),

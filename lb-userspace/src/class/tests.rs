@@ -269,3 +269,50 @@ fn a_hundred_thousand_prefixes_are_cut_at_once() {
         assert_eq!(class.routes[&service.key()], expected, "{client}");
     }
 }
+
+#[test]
+fn inputs_tell_clients_apart_that_all_rules_treat_alike() {
+    let service = service(80, &[(prefix("10.0.0.0/8"), Route::Drop)]);
+    let key = service.key();
+    let v4 = runs(&[(prefix("10.1.0.0/16"), 7), (prefix("11.0.0.0/8"), 7)]);
+    let v6 = runs(&[(prefix("2000::/3"), 9)]);
+    let inputs = [Input::default(), Input { v4, v6 }];
+    let partition = partition(&model([service]), &inputs);
+    let class = |client: &str| &partition.classes[partition.class_of(client.parse().unwrap())];
+    for (client, route, choice) in [
+        ("10.0.0.1", Route::Drop, 0),
+        ("10.1.0.1", Route::Drop, 7),
+        ("11.0.0.1", group("rest"), 7),
+        ("2001:db8::1", group("rest"), 9),
+        ("12.0.0.1", group("rest"), 0),
+    ] {
+        assert_eq!(class(client).routes[&key], route, "{client}");
+        assert_eq!(class(client).inputs, [0, choice], "{client}");
+    }
+    assert_eq!(partition.classes.len(), 5);
+}
+
+#[test]
+fn a_thousand_classes_of_a_hundred_thousand_runs_are_found_again() {
+    let mut state = 1_u32;
+    let mut random = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        state >> 7
+    };
+    let borders: std::collections::BTreeSet<u32> = (0..50_000).map(|_| random() << 7).collect();
+    let mut input = |choices: u32| Input {
+        v4: borders
+            .iter()
+            .map(|it| (*it, (random() % choices) as usize))
+            .collect(),
+        v6: vec![(0, 0)],
+    };
+    let inputs = [input(20), input(50)];
+    let partition = partition(&model([]), &inputs);
+    assert_eq!(partition.classes.len(), 1_000);
+    for border in borders.iter().step_by(97) {
+        let class = &partition.classes[partition.class_of(Ipv4Addr::from_bits(*border).into())];
+        let choice = |input: &Input| input.v4[input.v4.partition_point(|it| it.0 <= *border) - 1].1;
+        assert_eq!(class.inputs, inputs.each_ref().map(choice));
+    }
+}

@@ -1,3 +1,5 @@
+mod slots;
+
 use std::collections::BTreeSet;
 
 use lb_common::{Protocol, TargetState, Verdict};
@@ -197,7 +199,7 @@ fn a_wrong_slot_is_found_whether_or_not_a_flow_falls_into_it() {
     let key = ring_key(&rig.model.edge.ring_key);
     let (_, ring) = rig.row.unwrap();
     let used: BTreeSet<u32> = (rig.flows().iter())
-        .map(|flow| ring.slot(&flow, &key) - RING)
+        .map(|flow| ring.slot(flow, &key) - RING)
         .collect();
     let length = rig.found.slots.len() as u32;
     let free = (0..length).find(|slot| !used.contains(slot)).unwrap();

@@ -11,6 +11,7 @@ mod ring;
 mod rows;
 mod spread;
 mod subset;
+mod weights;
 
 pub use self::{
     clients::ClassTable,

@@ -12,19 +12,25 @@ pub(super) struct Entrant {
     pub(super) interval: u64,
 }
 
+/// Steps of the fastest in a turn: so many are as good as one, and take less time to compare.
+const TURN: u64 = 8;
+
+/// Nobody has it yet.
+const FREE: u16 = u16::MAX;
+
 /// The number of the entrant that gets each of `length` places, a prime number. The quotas must sum to
 /// it.
 ///
 /// Each entrant goes over all places in an order of its own and takes each free one until it has its
-/// quota. All go at once, by turns as long as a step of the fastest. A step takes a time of
+/// quota. All go at once, by turns as long as a few steps of the fastest. A step takes a time of
 /// interval / places it has not seen: the mean gaps between sorted draws from an exponential
 /// distribution.
 pub(super) fn race(entrants: &[Entrant], length: usize) -> Vec<u16> {
-    let mut places = Places::new(length);
+    let mut places = vec![FREE; length];
     let mut lanes = lanes(entrants, length);
     let mut now = 0;
     while let Some(step) = lanes.iter().map(|lane| lane.pause).min() {
-        let until = now + step;
+        let until = now + TURN * step;
         now = u64::MAX;
         lanes.retain_mut(|lane| {
             while lane.time < until && !lane.walkers.is_empty() {
@@ -34,33 +40,7 @@ pub(super) fn race(entrants: &[Entrant], length: usize) -> Vec<u16> {
             !lane.walkers.is_empty()
         });
     }
-    places.taken
-}
-
-struct Places {
-    /// A bit for each that is free: it is asked far more often than taken.
-    free: Vec<u64>,
-    taken: Vec<u16>,
-}
-
-impl Places {
-    fn new(length: usize) -> Self {
-        Self {
-            free: vec![u64::MAX; length.div_ceil(64)],
-            taken: vec![0; length],
-        }
-    }
-
-    /// Whether a place was free.
-    fn take(&mut self, place: usize, entrant: u16) -> bool {
-        let (word, bit) = (place / 64, 1 << (place % 64));
-        if self.free[word] & bit == 0 {
-            return false;
-        }
-        self.free[word] &= !bit;
-        self.taken[place] = entrant;
-        true
-    }
+    places
 }
 
 /// Entrants of one speed, in their order: equal shares, the usual case, need no comparing of times.
@@ -97,13 +77,17 @@ fn lanes(entrants: &[Entrant], length: usize) -> Vec<Lane> {
 }
 
 impl Lane {
-    fn step(&mut self, places: &mut Places) {
+    fn step(&mut self, places: &mut [u16]) {
         /// Steps between two looks at how long one takes.
         const STEADY: u64 = 16;
-        self.walkers.retain_mut(|walker| {
+        let mut arrived = false;
+        for walker in &mut self.walkers {
             walker.step(places);
-            walker.quota > 0
-        });
+            arrived |= walker.quota == 0;
+        }
+        if arrived {
+            self.walkers.retain(|walker| walker.quota > 0);
+        }
         self.unseen -= 1;
         self.time += self.pause;
         // Whoever has seen every place has all that it should have.
@@ -124,22 +108,24 @@ struct Walker {
 
 impl Walker {
     fn new(number: usize, entrant: &Entrant, length: usize) -> Self {
+        let number = u16::try_from(number).ok().filter(|it| *it != FREE);
         let length = length as u64;
         Self {
-            entrant: u16::try_from(number).expect("at most 65,536 race"),
+            entrant: number.expect("at most 65,535 race"),
             place: (entrant.seed.0 % length) as usize,
             skip: (1 + entrant.seed.1 % (length - 1)) as usize,
             quota: entrant.quota,
         }
     }
 
-    fn step(&mut self, places: &mut Places) {
-        if places.take(self.place, self.entrant) {
+    fn step(&mut self, places: &mut [u16]) {
+        if places[self.place] == FREE {
+            places[self.place] = self.entrant;
             self.quota -= 1;
         }
         self.place += self.skip;
-        if self.place >= places.taken.len() {
-            self.place -= places.taken.len();
+        if self.place >= places.len() {
+            self.place -= places.len();
         }
     }
 }

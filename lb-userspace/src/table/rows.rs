@@ -3,18 +3,17 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use lb_common::Answer;
-use num_bigint::BigInt;
-use num_traits::{ToPrimitive, Zero};
 use sha2::{Digest, Sha256};
 
 use super::{
     image::Ring,
     race::{Entrant, first_words, mix, race},
-    ring::{LONGEST, entrants, made, positive, whole_slots},
+    ring::{LONGEST, made, seed},
     spread::{Destination, Shares},
+    weights::Weights,
 };
 use crate::model::{Name, Share};
 
@@ -32,6 +31,9 @@ const FEWEST_ROWS: usize = 10;
 
 /// The ring in which each of these has a row.
 pub(super) fn of_buckets(group: &Name, buckets: &[Shares]) -> Ring {
+    if buckets.is_empty() {
+        return Ring::default();
+    }
     let contents: Vec<_> = buckets.iter().map(Content::new).collect();
     let columns = columns(&contents, contents.len());
     let rows: Vec<_> = (0..contents.len()).collect();
@@ -40,18 +42,16 @@ pub(super) fn of_buckets(group: &Name, buckets: &[Shares]) -> Ring {
 
 /// The ring in which each of these has its part of the rows.
 pub(super) fn of_parts(group: &Name, parts: &[(Share, Shares)]) -> Ring {
-    let (shares, parts) = positive(parts.iter().map(|(part, shares)| (shares, part)));
-    let contents: Vec<_> = shares.into_iter().map(Content::new).collect();
-    let Some(smallest) = parts.iter().min() else {
+    let (shares, parts) = Weights::of(parts.iter().map(|(part, shares)| (shares, part)));
+    if shares.is_empty() {
         return Ring::default();
-    };
+    }
+    let contents: Vec<_> = shares.into_iter().map(Content::new).collect();
     let columns = columns(&contents, ROWS[0]);
-    let enough = |rows: &&usize| whole_slots(smallest, **rows) >= FEWEST_ROWS;
-    let fits = |rows: &&usize| *rows * columns <= LONGEST;
-    let wanted = ROWS.iter().find(enough).unwrap_or(&ROWS[3]);
+    let fits = |rows: &&usize| **rows * columns <= LONGEST;
     let most = ROWS.iter().rfind(fits).unwrap_or(&ROWS[0]);
-    let rows = *wanted.min(most);
-    let entrants = entrants(seeds(&contents).into_iter(), &parts, rows);
+    let rows = parts.length(&ROWS, FEWEST_ROWS).min(*most);
+    let entrants = parts.entrants(seeds(&contents).into_iter(), rows);
     let (numbers, entrants): (Vec<_>, Vec<_>) = (entrants.into_iter().enumerate())
         .filter(|(_, entrant)| entrant.quota > 0)
         .unzip();
@@ -63,45 +63,40 @@ pub(super) fn of_parts(group: &Name, parts: &[(Share, Shares)]) -> Ring {
 /// What a row says.
 struct Content {
     destinations: Vec<Destination>,
-    shares: Vec<Share>,
+    weights: Weights,
 }
 
 impl Content {
     fn new(shares: &Shares) -> Self {
-        let (destinations, shares) = positive(shares.iter().map(|(it, share)| (*it, share)));
+        let (destinations, weights) = Weights::of(shares.iter().map(|(it, share)| (*it, share)));
         if destinations.is_empty() {
-            return Self {
-                destinations: vec![Destination::Answer(Answer::DROP)],
-                shares: vec![Share::from_integer(1.into())],
-            };
+            let all = Share::from_integer(1.into());
+            return Self::new(&[(Destination::Answer(Answer::DROP), all)].into());
         }
         Self {
             destinations,
-            shares,
+            weights,
         }
     }
 }
 
+/// The fewest columns that are enough for each content, as long as so many rows of them fit.
 fn columns(contents: &[Content], rows: usize) -> usize {
-    let shares = || contents.iter().flat_map(|it| &it.shares);
-    let Some(smallest) = shares()
-        .min()
-        .filter(|it| **it < Share::from_integer(1.into()))
-    else {
+    let spread = contents.iter().filter(|it| it.destinations.len() > 1);
+    let enough = |content: &Content| content.weights.length(&COLUMNS, FEWEST_COLUMNS);
+    let Some(wanted) = spread.map(enough).max() else {
         return 1;
     };
-    let enough = |columns: &&usize| whole_slots(smallest, **columns) >= FEWEST_COLUMNS;
-    let wanted = COLUMNS.iter().find(enough).unwrap_or(&COLUMNS[5]);
-    let fits = |columns: &&usize| *columns * rows <= LONGEST;
+    let fits = |columns: &&usize| **columns * rows <= LONGEST;
     let most = COLUMNS.iter().rfind(fits);
-    *wanted.min(most.expect("a ring has at most 28,339 buckets"))
+    wanted.min(*most.expect("a ring has at most 28,339 buckets"))
 }
 
 /// What chooses each content's order of rows: its destinations, not their shares, and how many before
 /// it have the same.
 fn seeds(contents: &[Content]) -> Vec<(u64, u64)> {
-    let mut seen = std::collections::BTreeMap::<&[Destination], u64>::new();
-    let seed = |content: &'_ Content| {
+    let mut seen = BTreeMap::<&[Destination], u64>::new();
+    let seed = |content: &Content| {
         let mut hash = Sha256::new();
         for destination in &content.destinations {
             hash.update(destination.bytes());
@@ -123,7 +118,6 @@ fn seeds(contents: &[Content]) -> Vec<(u64, u64)> {
 fn filled(group: &Name, contents: &[Content], rows: &[usize], columns: usize) -> Ring {
     let all: BTreeSet<_> = contents.iter().flat_map(|it| &it.destinations).collect();
     let all: Vec<_> = all.into_iter().copied().collect();
-    let seed = |it: &Destination| first_words(Sha256::new().chain_update(it.bytes()));
     let seeds: Vec<_> = all.iter().map(seed).collect();
     let contents: Vec<_> = contents
         .iter()
@@ -148,19 +142,10 @@ struct Walkers {
 impl Walkers {
     fn new(content: &Content, all: &[Destination], columns: usize) -> Self {
         let number = |it: &Destination| all.partition_point(|other| other < it) as u16;
-        let largest = content.shares.iter().max().cloned().unwrap_or_default();
-        let mut sum = Share::zero();
-        let scale = Share::from_integer(BigInt::from(columns as u64) << 32);
-        let end = |share: &Share| {
-            sum += share;
-            (&sum * &scale).to_integer().to_u64().unwrap_or_default()
-        };
         Self {
             numbers: content.destinations.iter().map(number).collect(),
-            ends: content.shares.iter().map(end).collect(),
-            intervals: (content.shares.iter())
-                .map(|share| super::ring::interval(&largest / share))
-                .collect(),
+            intervals: content.weights.intervals(),
+            ends: content.weights.ends(columns),
         }
     }
 

@@ -101,3 +101,46 @@ impl Spread {
         parts.map(|(shares, part)| (part / &sum, shares)).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(answer: Answer, weight: u64) -> (Destination, Share) {
+        let share = Share::from_integer(weight.into());
+        (Destination::Answer(answer), share)
+    }
+
+    fn part(numerator: u64, denominator: u64) -> Share {
+        Share::new(numerator.into(), denominator.into())
+    }
+
+    #[test]
+    fn every_spread_is_a_mixture_of_rows_in_which_equal_ones_are_one() {
+        let one = Shares::from([answer(Answer::DROP, 1)]);
+        let other = Shares::from([answer(Answer::DROP, 1), answer(Answer::PASS, 3)]);
+        let flows = Spread::Flows(other.clone()).rows();
+        assert_eq!(flows, [(part(1, 1), other.clone())]);
+        let clients = Spread::Clients(other.clone()).rows();
+        let pass = Shares::from([answer(Answer::PASS, 1)]);
+        assert_eq!(clients, [(part(1, 4), one.clone()), (part(3, 4), pass)]);
+        let buckets = Spread::Buckets(vec![one.clone(), other.clone(), one.clone()]).rows();
+        assert_eq!(
+            buckets,
+            [(part(2, 3), one.clone()), (part(1, 3), other.clone())]
+        );
+        let parts = vec![
+            (part(0, 1), other),
+            (part(1, 2), one.clone()),
+            (part(3, 2), one.clone()),
+        ];
+        assert_eq!(Spread::Rows(parts).rows(), [(part(1, 1), one)]);
+    }
+
+    #[test]
+    fn no_answer_has_the_bytes_of_a_backend_or_of_another() {
+        let all = Answer::ALL.map(|it| Destination::Answer(it).bytes());
+        assert!(all[0] != all[1] && all[1] != all[2]);
+        assert!(all.iter().all(|bytes| bytes[..16] == [0xff; 16]));
+    }
+}

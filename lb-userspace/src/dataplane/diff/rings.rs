@@ -88,6 +88,18 @@ impl<'a> Wanted<'a> {
         let index = known.map_or_else(follower, |known| *known.get_or_init(follower));
         Some(Meaning::Ring { group, index })
     }
+
+    /// The group with this number if its rings, or some of them, are to be written.
+    pub(super) fn changed(&self, group: u32) -> Option<&'a Name> {
+        let group = self.groups.get(&group)?;
+        group.places.contains(&None).then_some(group.name)
+    }
+
+    /// Whether a ring that packets find stays as one of its group's.
+    pub(super) fn keeps(&self, group: u32, ring: Descriptor) -> bool {
+        let group = self.groups.get(&group);
+        group.is_some_and(|group| group.places.contains(&Some(ring)))
+    }
 }
 
 impl<'a> Group<'a> {
@@ -133,13 +145,40 @@ impl<'a> Group<'a> {
         same.or_else(most).unwrap_or(0)
     }
 
-    /// The lengths of the rings that are to be written, each once.
-    fn lengths(&self) -> Vec<usize> {
+    /// The lengths of the rings that are to be written, each once, besides those of answers.
+    fn lengths(&self, of_answers: &[(&Content, Descriptor)]) -> Vec<usize> {
         let rings = self.rings.iter().zip(&self.places).enumerate();
         let new = rings.filter(|(index, (ring, place))| {
-            place.is_none() && !self.rings[..*index].contains(ring)
+            let is_written = of_answers.iter().any(|(other, _)| other == ring);
+            place.is_none() && !is_written && !self.rings[..*index].contains(ring)
         });
         new.map(|(_, (ring, _))| ring.slots.len()).collect()
+    }
+
+    /// Where the rings stand when those without a place are written to these.
+    fn write(
+        &self,
+        extents: Vec<Extent>,
+        of_answers: &[(&Content, Descriptor)],
+        write: &mut Vec<Change>,
+    ) -> Vec<Descriptor> {
+        let mut extents = extents.into_iter();
+        let mut places: Vec<Descriptor> = Vec::with_capacity(self.rings.len());
+        for (index, (ring, place)) in self.rings.iter().zip(&self.places).enumerate() {
+            let equal = self.rings[..index].iter().position(|it| it == ring);
+            let other = of_answers.iter().find(|(other, _)| *other == ring);
+            let known = place.or(equal.map(|equal| places[equal]));
+            let known = known.or(other.map(|(_, place)| *place));
+            let place = known.or_else(|| {
+                let offset = extents.next()?.slots().start as u32;
+                let slots = filled_up(ring.slots.clone());
+                write.push(Change::WriteSlots { offset, slots });
+                let length = ring.slots.len() as u32;
+                Some(Descriptor::in_rows(offset, length, ring.columns))
+            });
+            places.push(place.unwrap_or_default());
+        }
+        places
     }
 }
 
@@ -164,6 +203,13 @@ impl Content {
         let first = self.slots.first()?;
         let answer = Answer::of_slot(*first)?;
         self.slots.iter().all(|it| it == first).then_some(answer)
+    }
+
+    /// Whether it is of answers alone, and so of no group: equal ones of all groups are one.
+    fn is_of_answers(&self) -> bool {
+        self.slots
+            .iter()
+            .all(|slot| Answer::of_slot(*slot).is_some())
     }
 
     fn stands_at(&self, tables: &Tables, ring: Descriptor) -> bool {
@@ -249,60 +295,27 @@ pub(super) fn plan<'a>(
     };
     let mut placed = Vec::new();
     let mut waiting = Vec::new();
+    let mut of_answers = Vec::new();
     let mut groups: Vec<_> = wanted.groups.iter().collect();
     groups.sort_by_key(|(_, group)| (!group.shrinks, group.name));
     for (id, group) in groups {
-        let lengths = group.lengths();
+        let lengths = group.lengths(&of_answers);
         let Some(extents) = pool.take_all(&lengths) else {
             plan.put_off.push(group.name);
             waiting.push((group.name, lengths));
             continue;
         };
         placed.extend(&extents);
-        plan.places
-            .0
-            .insert(*id, group.write(extents, &mut plan.write));
+        let places = group.write(extents, &of_answers, &mut plan.write);
+        let written = group.rings.iter().zip(places.iter().copied());
+        of_answers.extend(written.filter(|(ring, _)| ring.is_of_answers()));
+        plan.places.0.insert(*id, places);
     }
     if !waiting.is_empty() {
         let standing = rounds::standing(tables, scope, wanted, &plan.places);
         rounds::play(size, &standing, placed, waiting)?;
     }
     Ok(plan)
-}
-
-impl Group<'_> {
-    /// Where the rings stand when those without a place are written to these.
-    fn write(&self, extents: Vec<Extent>, write: &mut Vec<Change>) -> Vec<Descriptor> {
-        let mut extents = extents.into_iter();
-        let mut places: Vec<Descriptor> = Vec::with_capacity(self.rings.len());
-        for (index, (ring, place)) in self.rings.iter().zip(&self.places).enumerate() {
-            let equal = self.rings[..index].iter().position(|it| it == ring);
-            let known = place.or(equal.map(|equal| places[equal]));
-            let place = known.or_else(|| {
-                let offset = extents.next()?.slots().start as u32;
-                let slots = filled_up(ring.slots.clone());
-                write.push(Change::WriteSlots { offset, slots });
-                let length = ring.slots.len() as u32;
-                Some(Descriptor::in_rows(offset, length, ring.columns))
-            });
-            places.push(place.unwrap_or_default());
-        }
-        places
-    }
-}
-
-impl<'a> Wanted<'a> {
-    /// The group with this number if its rings, or some of them, are to be written.
-    pub(super) fn changed(&self, group: u32) -> Option<&'a Name> {
-        let group = self.groups.get(&group)?;
-        group.places.contains(&None).then_some(group.name)
-    }
-
-    /// Whether a ring that packets find stays as one of its group's.
-    pub(super) fn keeps(&self, group: u32, ring: Descriptor) -> bool {
-        let group = self.groups.get(&group);
-        group.is_some_and(|group| group.places.contains(&Some(ring)))
-    }
 }
 
 fn filled_up(mut slots: Vec<u16>) -> Vec<u16> {

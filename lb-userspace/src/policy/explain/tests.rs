@@ -72,7 +72,7 @@ shares
   a  3/10  30 %
   b  7/10  70 %
 
-ring 469b61f8eba7fe23, 16381 slots
+ring 734716611c97c46b, 16381 slots
 ";
     assert_eq!(explained(&group, &states).to_string(), text);
 }
@@ -202,7 +202,7 @@ fn the_json_is_the_documented_one_and_reads_back() {
             stage("latency", &["a", "b"], serde_json::json!([])),
             stage("weight", &["a", "b"], serde_json::json!([])),
         ],
-        "ring": {"length": 16381, "hash": "469b61f8eba7fe23"},
+        "ring": {"length": 16381, "hash": "734716611c97c46b"},
     });
     let json = serde_json::to_value(&explanation).unwrap();
     assert_eq!(json, expected);

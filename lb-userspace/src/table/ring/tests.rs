@@ -91,7 +91,7 @@ fn the_lengths_are_primes_in_order() {
 #[test]
 fn no_share_makes_no_slot() {
     assert_eq!(built(&backends(&[])), Ring::default());
-    let none = Shares::from([(identity(1).into(), Share::zero())]);
+    let none = Shares::from([(identity(1).into(), Share::default())]);
     assert_eq!(spread("web", none), Ring::default());
 }
 
@@ -221,6 +221,57 @@ fn the_hash_is_over_the_identities_only() {
     assert_ne!(ring_hash(&Ring::default()), ring_hash(&ring));
 }
 
+#[test]
+fn the_hash_of_several_rings_is_over_all_in_any_order() {
+    let [one, two] = [built(&backends(&[3, 7])), built(&backends(&[1, 1]))];
+    let rings_hash = |rings: &[&Ring]| {
+        let rings: Vec<_> = rings.iter().map(|it| (*it).clone()).collect();
+        crate::table::rings_hash(&rings)
+    };
+    assert_eq!(rings_hash(&[&one]), ring_hash(&one));
+    assert_eq!(rings_hash(&[&one, &two]), rings_hash(&[&two, &one]));
+    assert_ne!(rings_hash(&[&one, &two]), rings_hash(&[&one, &one]));
+    let rows = Ring {
+        columns: 1,
+        ..one.clone()
+    };
+    assert_ne!(
+        ring_hash(&rows),
+        ring_hash(&one),
+        "other clients share a slot"
+    );
+}
+
+#[test]
+fn answers_have_their_shares_beside_backends_and_alone_need_one_slot() {
+    let third = |of: Destination| (of, Share::new(1.into(), 3.into()));
+    let reject = Destination::Answer(Answer::REJECT);
+    let all = [identity(2).into(), identity(1).into(), reject].map(third);
+    let ring = spread("web", all.into());
+    let identities: Vec<_> = ring.targets.iter().map(|it| it.identity).collect();
+    assert_eq!(identities, [identity(1), identity(2)]);
+    for slot in [0, 1, Answer::REJECT.slot()] {
+        let count = ring.slots.iter().filter(|it| **it == slot).count();
+        assert!(count.abs_diff(16_381 / 3) <= 1, "{count}");
+    }
+    let alone = spread("web", [third(reject)].into());
+    assert_eq!(
+        (alone.targets.len(), alone.slots),
+        (0, vec![Answer::REJECT.slot()])
+    );
+}
+
+#[test]
+fn shares_without_a_short_common_denominator_are_apportioned_as_well() {
+    let prime = |number: u64| Share::new(1.into(), number.into());
+    let primes = [4_294_967_291, 4_294_967_279, 4_294_967_231, 4_294_967_197];
+    let shares = (0..)
+        .zip(primes)
+        .map(|(n, prime_)| (identity(n).into(), prime(prime_)));
+    let ring = spread("web", shares.collect());
+    assert!(counts(&ring).values().all(|it| it.abs_diff(4_095) <= 1));
+}
+
 /// Edges of different versions that serve one address must agree: whoever changes this value
 /// changes where flows go while a fleet is upgraded.
 #[test]
@@ -230,7 +281,7 @@ fn the_construction_is_the_same_on_every_host_and_in_every_version() {
         ring.slots[..16],
         [2, 2, 1, 2, 1, 2, 2, 2, 1, 2, 2, 1, 2, 2, 2, 2]
     );
-    assert_eq!(ring_hash(&ring), 0xa60c_456f_ba4f_aea1);
+    assert_eq!(ring_hash(&ring), 0x7717_2153_c3ca_c672);
 }
 
 proptest! {
@@ -243,6 +294,9 @@ proptest! {
         let ring = built(&weights);
         let counts = counts(&ring);
         prop_assert_eq!(counts.values().sum::<usize>(), ring.slots.len());
+        let mut turned: Vec<_> = shares(&weights).into_iter().collect();
+        turned.reverse();
+        prop_assert_eq!(&spread("web", turned.into_iter().collect()), &ring);
         for (identity, share) in shares(&weights) {
             let exact = share * BigInt::from(ring.slots.len());
             let got = counts[&identity.identity().unwrap()];

@@ -5,11 +5,11 @@ use super::*;
 /// Two or three rings of a group, over some of its members and with some answers, in rows or not.
 fn rings(group: &'static str, members: Vec<u8>) -> impl Strategy<Value = Vec<Ring>> {
     let picks = prop::collection::vec(any::<sample::Index>(), 0..4);
-    let kind = (picks, 0..3_u32, prop::option::weighted(0.3, 1..20_usize));
+    let kind = (picks, 0..3_u32, prop::option::weighted(0.3, 1..9_usize));
     let made = move |(picks, rows, answers): (Vec<sample::Index>, u32, Option<usize>)| {
         let picked = picks.iter().filter(|_| !members.is_empty());
         let picked: BTreeSet<u8> = picked.map(|pick| *pick.get(&members)).collect();
-        let mut ring = ring(group, &picked.into_iter().collect::<Vec<_>>(), 100);
+        let mut ring = ring(group, &picked.into_iter().collect::<Vec<_>>(), 20);
         let answers = answers.unwrap_or_default();
         if ring.slots.is_empty() {
             // With an odd number they are not all alike.
@@ -17,7 +17,7 @@ fn rings(group: &'static str, members: Vec<u8>) -> impl Strategy<Value = Vec<Rin
             ring.slots.resize(answers, Answer::DROP.slot());
         } else {
             ring.slots[..answers].fill(Answer::PASS.slot());
-            ring.columns = rows * 10;
+            ring.columns = rows * 5;
         }
         ring
     };
