@@ -41,14 +41,22 @@ enum Kind {
 impl Clients {
     /// The classes of the clients of a configuration.
     pub fn of(model: &Model) -> Self {
-        let groups: Vec<&Group> = model.used_groups().into_iter().map(|it| &model.groups[it]).collect();
+        let groups: Vec<&Group> = model
+            .used_groups()
+            .into_iter()
+            .map(|it| &model.groups[it])
+            .collect();
         let mut inputs = Vec::new();
         let mut kinds = Vec::new();
         let mut add = |(input, kind): (Input, Kind)| {
             inputs.push(input);
             kinds.push(kind);
         };
-        if model.root_groups().into_iter().any(|root| serves_both(model, root)) {
+        if model
+            .root_groups()
+            .into_iter()
+            .any(|root| serves_both(model, root))
+        {
             let (v4, v6) = (vec![(0, 1)], Vec::new());
             add((Input { v4, v6 }, Kind::Family));
         }
@@ -119,7 +127,9 @@ impl Clients {
                 Kind::Location(places) => client.location = places[*choice].clone(),
                 Kind::Members(group) => {
                     let member: Option<MemberIndex> = choice.checked_sub(1);
-                    client.members.extend(member.map(|member| (group.clone(), member)));
+                    client
+                        .members
+                        .extend(member.map(|member| (group.clone(), member)));
                 }
                 Kind::Latency(rows) => client.latencies = rows[*choice].clone(),
                 Kind::Region(regions) => client.region = regions[*choice],
@@ -140,7 +150,10 @@ impl Clients {
         let prefer = services.find_map(|service| {
             let key = service.key();
             let route = class.routes.get(&key)?;
-            class.prefer.get(&key).filter(|_| route.group() == Some(root))
+            class
+                .prefer
+                .get(&key)
+                .filter(|_| route.group() == Some(root))
         });
         prefer.cloned().unwrap_or_default()
     }
@@ -152,7 +165,11 @@ impl Clients {
 
     /// The inputs that a group, or one within it, asks for.
     fn asked_by(&self, model: &Model, root: &Name) -> Vec<usize> {
-        let within: Vec<&Group> = model.within(root).into_iter().map(|it| &model.groups[it]).collect();
+        let within: Vec<&Group> = model
+            .within(root)
+            .into_iter()
+            .map(|it| &model.groups[it])
+            .collect();
         let asks = |kind: &Kind| match kind {
             Kind::Family => serves_both(model, root),
             Kind::Location(_) => within.iter().any(|it| asks_location(it)),
@@ -161,7 +178,10 @@ impl Clients {
             Kind::Region(_) => within.iter().any(|it| asks_region(it)),
         };
         let kinds = self.kinds.iter().enumerate();
-        kinds.filter(|(_, kind)| asks(kind)).map(|(input, _)| input).collect()
+        kinds
+            .filter(|(_, kind)| asks(kind))
+            .map(|(input, _)| input)
+            .collect()
     }
 }
 
@@ -172,27 +192,36 @@ fn services_of<'a>(model: &'a Model, root: &'a Name) -> impl Iterator<Item = &'a
 
 /// Whether clients of both families come to a group.
 fn serves_both(model: &Model, root: &Name) -> bool {
-    let families: BTreeSet<bool> = services_of(model, root).map(|it| it.address.is_ipv4()).collect();
+    let families: BTreeSet<bool> = services_of(model, root)
+        .map(|it| it.address.is_ipv4())
+        .collect();
     families.len() > 1
 }
 
 fn maps_addresses(group: &Group) -> bool {
-    let has_stage = group.stages.iter().any(|it| matches!(it, Stage::Subnet { .. }));
+    let has_stage = group
+        .stages
+        .iter()
+        .any(|it| matches!(it, Stage::Subnet { .. }));
     has_stage && group.members.iter().any(|it| !it.clients.is_empty())
 }
 
 fn asks_region(group: &Group) -> bool {
-    group.stages.iter().any(|it| matches!(it, Stage::Geo { .. }))
+    group
+        .stages
+        .iter()
+        .any(|it| matches!(it, Stage::Geo { .. }))
 }
 
 fn asks_location(group: &Group) -> bool {
-    group.stages.iter().any(|it| matches!(it, Stage::Proximity { .. }))
+    group
+        .stages
+        .iter()
+        .any(|it| matches!(it, Stage::Proximity { .. }))
 }
 
 fn asks_latency(group: &Group) -> bool {
-    let by_client = |it: &Stage| {
-        matches!(it, Stage::Latency { source, .. } if *source == LatencySource::Client)
-    };
+    let by_client = |it: &Stage| matches!(it, Stage::Latency { source, .. } if *source == LatencySource::Client);
     group.stages.iter().any(by_client)
 }
 
@@ -214,10 +243,16 @@ fn members(group: &Group) -> Input {
 
 fn regions(model: &Model, groups: &[&Group]) -> (Input, Kind) {
     let asking = groups.iter().filter(|it| asks_region(it));
-    let mapped: BTreeSet<Region> = asking.flat_map(|it| &it.members).flat_map(|it| &it.geo).copied().collect();
+    let mapped: BTreeSet<Region> = asking
+        .flat_map(|it| &it.members)
+        .flat_map(|it| &it.geo)
+        .copied()
+        .collect();
     let project = |region: Option<&Region>| {
         let mut chain = region.copied().unwrap_or(Region::World).chain();
-        chain.find(|it| mapped.contains(it)).unwrap_or(Region::World)
+        chain
+            .find(|it| mapped.contains(it))
+            .unwrap_or(Region::World)
     };
     let (input, regions) = projected(model.whereabouts.regions(), project);
     (input, Kind::Region(regions))
@@ -258,7 +293,9 @@ fn latencies(model: &Model, groups: &[&Group]) -> (Input, Kind) {
     let regions: BTreeSet<&LatencyRegion> = regions.collect();
     let project = |row: Option<&Arc<LatencyRow>>| {
         let told = row?.iter().filter(|(region, _)| regions.contains(region));
-        let told: LatencyRow = told.map(|(region, latency)| (region.clone(), *latency)).collect();
+        let told: LatencyRow = told
+            .map(|(region, latency)| (region.clone(), *latency))
+            .collect();
         (!told.is_empty()).then(|| Arc::new(told))
     };
     let (input, rows) = projected(model.whereabouts.latencies(), project);

@@ -169,7 +169,10 @@ impl Rules {
         let choose = |[address, region, location]: [usize; 3]| {
             let place = [by_region[region], by_location[location]];
             let place = place.into_iter().filter(|rule| *rule > 0).min();
-            meaning[Some(address).filter(|rule| *rule > 0).or(place).unwrap_or(0)]
+            meaning[Some(address)
+                .filter(|rule| *rule > 0)
+                .or(place)
+                .unwrap_or(0)]
         };
         let (places, regions) = (whereabouts.locations(), whereabouts.regions());
         Self {

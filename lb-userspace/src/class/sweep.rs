@@ -95,7 +95,9 @@ pub fn laid<A: Address, C: Copy + Eq, const N: usize>(
     let mut now = [0; N];
     let mut layers = layers.map(|layer| layer.iter().peekable());
     loop {
-        let starts = layers.iter_mut().filter_map(|it| it.peek().map(|run| run.0));
+        let starts = layers
+            .iter_mut()
+            .filter_map(|it| it.peek().map(|run| run.0));
         let Some(first) = starts.min() else {
             return all;
         };

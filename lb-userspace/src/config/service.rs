@@ -99,7 +99,10 @@ fn prefer(rule: &mut Table<'_>) -> Option<Vec<LocationPattern>> {
     if given > MOST {
         rule.wrong("prefer", refusal::service::many_preferred(given));
     } else if has && given == 0 && prefer.is_some() {
-        rule.wrong("prefer", refusal::file::empty_list("add `prefer = [\"Europe.UK\"]`"));
+        rule.wrong(
+            "prefer",
+            refusal::file::empty_list("add `prefer = [\"Europe.UK\"]`"),
+        );
     }
     prefer
 }

@@ -71,10 +71,16 @@ impl Engine {
                 spreads.push(spread);
             }
         }
-        let rings = spreads.iter().map(|spread| self.ring(root, spread)).collect();
+        let rings = spreads
+            .iter()
+            .map(|spread| self.ring(root, spread))
+            .collect();
         image.rings.insert(root.clone(), rings);
         if self.clients.tells_apart(&self.model, root) {
-            let views = of_class.into_iter().map(|meaning| view_of[meaning]).collect();
+            let views = of_class
+                .into_iter()
+                .map(|meaning| view_of[meaning])
+                .collect();
             image.views.insert(root.clone(), views);
         }
         self.place(root, known, &used, image);

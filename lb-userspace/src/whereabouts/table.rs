@@ -1,7 +1,7 @@
 use std::{collections::HashMap, hash::Hash, net::IpAddr};
 
 use crate::{
-    class::{laid, runs},
+    class::{Address, extend, laid, runs},
     model::{Clients, Prefix},
 };
 

@@ -146,7 +146,9 @@ fn rings_have_the_hash_that_they_have_elsewhere() {
     let key = model.backends["b"].identity();
     let made = ring(
         &office.name,
-        &crate::table::Spread::Flows([(key.into(), crate::model::Share::from_integer(1.into()))].into()),
+        &crate::table::Spread::Flows(
+            [(key.into(), crate::model::Share::from_integer(1.into()))].into(),
+        ),
     );
     let hash = format!("{:016x}", ring_hash(&made));
     assert_eq!(shown, &serde_json::json!({"length": 16381, "hash": hash}));
