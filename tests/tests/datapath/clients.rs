@@ -64,7 +64,7 @@ fn route(group: u64) -> Route {
 fn edge(prefixes: &BTreeMap<Prefix, u64>, maps: &BpfFs) -> Edge {
     let given = prefixes.iter();
     let given = given.map(|(prefix, group)| (*prefix, route(*group)));
-    let clients = partition(&rules::model(given));
+    let clients = partition(&rules::model(given), &[]);
     let mut edge = Edge::load(&Settings {
         // Every packet asks for its class.
         insert_limit: 0,
@@ -77,8 +77,8 @@ fn edge(prefixes: &BTreeMap<Prefix, u64>, maps: &BpfFs) -> Edge {
         edge.set("SLOTS", group.into(), lb_common::Chunk([group + 1; 64]));
     }
     let route_of: BTreeMap<Route, u32> = (0..=GROUPS).map(|it| (route(it), it as u32)).collect();
-    for (class, routes) in clients.classes.iter().enumerate() {
-        let group = route_of[routes.values().next().unwrap()];
+    for (class, of_class) in clients.classes.iter().enumerate() {
+        let group = route_of[of_class.routes.values().next().unwrap()];
         edge.set(
             "RINGS",
             row.first() + class as u32,

@@ -25,9 +25,10 @@ fn with_rules(mut image: Image, rules: &[(Prefix, Route)]) -> Image {
         name: service.name.clone(),
         group: service.group.clone(),
         routes: rules.iter().map(|(_, route)| route.clone()).collect(),
+        by_class: !rules.is_empty(),
     };
     image.services.insert(service.key(), spec);
-    image.clients = Arc::new(partition(&model));
+    image.clients = Arc::new(partition(&model, &[]));
     image
 }
 

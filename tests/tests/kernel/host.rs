@@ -126,6 +126,7 @@ pub(crate) fn image(backends: &[u8]) -> Image {
         name: "web".parse().unwrap(),
         group: "web".parse().unwrap(),
         routes: BTreeSet::new(),
+        by_class: false,
     };
     image.services.insert(service(80), spec.clone());
     image.services.insert(service(443), spec.clone());
@@ -152,7 +153,12 @@ pub(crate) fn image(backends: &[u8]) -> Image {
         .map(|t| (t, target.clone()))
         .collect();
     let slots = (0..targets.len() as u16).cycle().take(500).collect();
-    image.rings.insert(spec.group, Ring { targets, slots });
+    let ring = Ring {
+        targets,
+        slots,
+        columns: 0,
+    };
+    image.rings.insert(spec.group, vec![ring]);
     image
 }
 
