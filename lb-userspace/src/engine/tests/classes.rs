@@ -134,10 +134,22 @@ fn a_service_waits_for_the_groups_within_its_group() {
 fn targets_are_those_of_the_group_that_the_service_names() {
     let mut rig = Rig::start(&nested(), Saved::default(), &[]);
     rig.all_three_up();
-    let groups: BTreeSet<_> = rig.image().targets.keys().map(|it| it.group.as_str()).collect();
+    let groups: BTreeSet<_> = rig
+        .image()
+        .targets
+        .keys()
+        .map(|it| it.group.as_str())
+        .collect();
     assert_eq!(groups, BTreeSet::from(["web"]));
     assert_eq!(rig.image().targets.len(), 3);
-    assert_eq!(rig.image().rings.keys().map(Name::as_str).collect::<Vec<_>>(), ["web"]);
+    assert_eq!(
+        rig.image()
+            .rings
+            .keys()
+            .map(Name::as_str)
+            .collect::<Vec<_>>(),
+        ["web"]
+    );
 }
 
 #[test]
@@ -152,7 +164,10 @@ fn a_nested_group_is_drained_as_a_member() {
         change: Override::Admin(Admin::Drain),
     }));
     assert_eq!(shares(&rig, "192.0.2.1"), "c 1");
-    assert!(!rig.target(1).takes_new && !rig.target(1).dead, "its flows go on");
+    assert!(
+        !rig.target(1).takes_new && !rig.target(1).dead,
+        "its flows go on"
+    );
 }
 
 #[test]
@@ -165,7 +180,10 @@ fn a_nested_group_that_is_down_leaves_its_part_to_the_others() {
     }
     assert_eq!(shares(&rig, "192.0.2.1"), "c 1");
     let text = explained(&rig, "192.0.2.1").to_string();
-    assert!(text.contains("inner  not healthy: 0 of its 2 members healthy, 1 needed"), "{text}");
+    assert!(
+        text.contains("inner  not healthy: 0 of its 2 members healthy, 1 needed"),
+        "{text}"
+    );
     assert!(rig.target(1).dead && rig.target(2).dead);
 }
 
@@ -174,7 +192,11 @@ fn the_explanation_goes_down_through_the_groups() {
     let mut rig = Rig::start(&nested(), Saved::default(), &[]);
     rig.all_three_up();
     let explanation = explained(&rig, "192.0.2.1");
-    let groups: Vec<_> = explanation.stages.iter().map(|it| it.group.as_str()).collect();
+    let groups: Vec<_> = explanation
+        .stages
+        .iter()
+        .map(|it| it.group.as_str())
+        .collect();
     assert_eq!(groups, [["web"; 5], ["inner"; 5]].concat());
 }
 
@@ -235,7 +257,11 @@ fn preferring() -> String {
     let text = with_groups(&groups, rest);
     let at = |text: String, name: &str, place: &str| {
         let backend = format!("name = \"{name}\"\n");
-        text.replacen(&backend, &format!("{backend}    location = \"{place}\"\n"), 1)
+        text.replacen(
+            &backend,
+            &format!("{backend}    location = \"{place}\"\n"),
+            1,
+        )
     };
     let text = at(text, "a", "Asia.HK");
     let text = at(text, "b", "Europe.UK");
@@ -248,7 +274,11 @@ fn a_rule_by_location_prefers_locations_for_its_clients_only() {
     rig.all_three_up();
     assert_eq!(shares(&rig, "198.51.100.1"), "a 1", "S108");
     assert_eq!(shares(&rig, "198.51.100.200"), "b 1", "static proximity");
-    assert_eq!(shares(&rig, "192.0.2.1"), "a 1/3, b 1/3, c 1/3", "of no known location");
+    assert_eq!(
+        shares(&rig, "192.0.2.1"),
+        "a 1/3, b 1/3, c 1/3",
+        "of no known location"
+    );
     let text = explained(&rig, "198.51.100.1").to_string();
     let line = "by rule 0 of location *.ZMB: group web, which prefers Asia.HK, Europe.UK";
     assert!(text.contains(line), "{text}");
@@ -282,7 +312,14 @@ fn a_group_of_both_families_decides_for_each() {
     rig.event(Event::Ways(vec![(six, open(6))]));
     assert_eq!(shares(&rig, "192.0.2.1"), "a 1/2, b 1/2");
     let v6 = rig.engine.explain("web6", "2001:db8::1".parse().unwrap());
-    assert_eq!(v6.unwrap().fractions.keys().map(Name::as_str).collect::<Vec<_>>(), ["six"]);
+    assert_eq!(
+        v6.unwrap()
+            .fractions
+            .keys()
+            .map(Name::as_str)
+            .collect::<Vec<_>>(),
+        ["six"]
+    );
 }
 
 proptest! {
