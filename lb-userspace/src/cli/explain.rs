@@ -87,6 +87,7 @@ impl Arguments {
         let group = match service.route_for(asked.client) {
             Route::Drop => return Ok(Explanation::of_answer(asked, Outcome::Drop)),
             Route::Pass => return Ok(Explanation::of_answer(asked, Outcome::Pass)),
+            Route::Reject => return Ok(Explanation::of_answer(asked, Outcome::Reject)),
             Route::Group(group) => &model.groups[&group],
         };
         let decision = decide(group, &states(group, &assumed));

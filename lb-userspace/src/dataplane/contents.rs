@@ -4,7 +4,7 @@ use std::{
     sync::Arc,
 };
 
-use lb_common::{Descriptor, ServiceKey};
+use lb_common::{Answer, Descriptor, ServiceKey};
 
 use super::Tables;
 use crate::{
@@ -38,14 +38,16 @@ pub struct ClassContents {
 /// What becomes of new flows.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Fate {
-    /// A rule drops them.
+    /// They are dropped.
     Drop,
     /// They go by a ring.
     Forward(Arc<RingContents>),
-    /// There is no ring now, and they are dropped.
+    /// There is no ring now, and nothing else is said: they are dropped.
     NoAnswer,
-    /// A rule leaves them to the host.
+    /// They are left to the host.
     Pass,
+    /// Their client is told that nobody serves them.
+    Reject,
 }
 
 /// A ring as it stands in the pool.
@@ -102,11 +104,12 @@ impl Tables {
         descriptor: Descriptor,
         rings: &mut BTreeMap<(u32, u32), Arc<RingContents>>,
     ) -> Fate {
-        match descriptor {
-            Descriptor::DROP => Fate::Drop,
-            Descriptor::PASS => Fate::Pass,
-            ring if ring.length() == 0 => Fate::NoAnswer,
-            ring => Fate::Forward(match rings.entry((ring.offset(), ring.length())) {
+        match (descriptor.answer(), descriptor) {
+            (Some(Answer::REJECT), _) => Fate::Reject,
+            (Some(Answer::PASS), _) => Fate::Pass,
+            (Some(_), _) => Fate::Drop,
+            (None, ring) if ring.length() == 0 => Fate::NoAnswer,
+            (None, ring) => Fate::Forward(match rings.entry((ring.offset(), ring.length())) {
                 Entry::Occupied(known) => known.get().clone(),
                 Entry::Vacant(place) => place.insert(Arc::new(self.ring_at(ring))).clone(),
             }),

@@ -220,7 +220,7 @@ impl Tables {
     /// only a foreign hand can have written, is none.
     pub(super) fn row(&self, row: u32) -> Descriptor {
         let ring = self.rows.get(row as usize).copied().unwrap_or_default();
-        if ring == Descriptor::DROP || ring == Descriptor::PASS {
+        if ring.answer().is_some() {
             return ring;
         }
         let end = u64::from(ring.offset()) + u64::from(ring.length());

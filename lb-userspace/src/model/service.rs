@@ -41,6 +41,8 @@ pub enum Route {
     Group(Name),
     /// They are left to the host.
     Pass,
+    /// Their sender is told that nobody serves them: a TCP reset, or an ICMP error.
+    Reject,
 }
 
 impl Service {
@@ -82,7 +84,7 @@ impl Route {
     pub fn group(&self) -> Option<&Name> {
         match self {
             Self::Group(group) => Some(group),
-            Self::Drop | Self::Pass => None,
+            Self::Drop | Self::Pass | Self::Reject => None,
         }
     }
 }
@@ -93,6 +95,7 @@ impl fmt::Display for Route {
             Self::Drop => f.write_str("drop"),
             Self::Group(group) => write!(f, "group {group}"),
             Self::Pass => f.write_str("pass"),
+            Self::Reject => f.write_str("reject"),
         }
     }
 }

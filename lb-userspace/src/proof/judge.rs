@@ -202,8 +202,9 @@ impl Case<'_> {
         let explanation = self.decided.explanation;
         match (explanation.outcome, &explanation.stages[..]) {
             (Outcome::Forward, _) => Verdict::Forwarded,
-            (Outcome::Pass, _) => Verdict::RulePassed,
-            (Outcome::Drop, []) => Verdict::RuleDropped,
+            (Outcome::Pass, _) => Verdict::PolicyPassed,
+            (Outcome::Reject, _) => Verdict::Rejected,
+            (Outcome::Drop, []) => Verdict::PolicyDropped,
             (Outcome::Drop, _) => Verdict::NoAnswer,
         }
     }
@@ -284,6 +285,7 @@ fn described(descriptor: Descriptor) -> String {
         Descriptor::NO_ANSWER => "no ring".to_owned(),
         Descriptor::DROP => "drop".to_owned(),
         Descriptor::PASS => "pass".to_owned(),
+        Descriptor::REJECT => "reject".to_owned(),
         ring => format!("{} slots from {} on", ring.length(), ring.offset()),
     }
 }

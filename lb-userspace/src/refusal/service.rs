@@ -24,15 +24,11 @@ refusals! {
 
     /// A rule has to say what becomes of its clients.
     "rule-without-route" rule_without_route():
-        "is missing, and so is `group`"; "add `group = \"office\"` or `answer = \"drop\"`";
+        "is missing, and so is `group`"; "add `group = \"office\"` or `answer = \"reject\"`";
 
     /// A rule says one thing of its clients.
     "rule-with-two-routes" rule_with_two_routes():
         "stands beside `group`"; "remove one of them";
-
-    /// An answer to the client is not supported yet.
-    "no-reject" no_reject():
-        "reject is not there yet"; "use \"drop\"";
 
     /// Of two equal prefixes in the rules of one service nobody could say which holds.
     "clients-twice" clients_twice(prefix, first):

@@ -1,6 +1,7 @@
 //! The XDP program in the kernel: what it does with single packets (BPF_PROG_TEST_RUN). Needs root.
 
 mod agreement;
+mod answers;
 mod classes;
 mod clients;
 mod families;

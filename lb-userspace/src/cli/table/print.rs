@@ -69,6 +69,7 @@ enum Outcome {
     Forward,
     NoAnswer,
     Pass,
+    Reject,
 }
 
 #[derive(Debug, Serialize)]
@@ -215,7 +216,7 @@ impl Class {
         } = contents;
         let ring = match fate {
             Fate::Forward(ring) => Some(ring),
-            Fate::Drop | Fate::NoAnswer | Fate::Pass => None,
+            Fate::Drop | Fate::NoAnswer | Fate::Pass | Fate::Reject => None,
         };
         let group_id = ring.and_then(|ring| ring.group);
         Self {
@@ -226,6 +227,7 @@ impl Class {
                 Fate::Forward(_) => Outcome::Forward,
                 Fate::NoAnswer => Outcome::NoAnswer,
                 Fate::Pass => Outcome::Pass,
+                Fate::Reject => Outcome::Reject,
             },
             group: group_id.and_then(|id| names.group(id)).cloned(),
             group_id,
@@ -349,6 +351,7 @@ impl Class {
         match (self.outcome, &self.group, self.group_id) {
             (Outcome::Drop, ..) => "drop".to_owned(),
             (Outcome::Pass, ..) => "pass".to_owned(),
+            (Outcome::Reject, ..) => "reject".to_owned(),
             (Outcome::NoAnswer, ..) => "no backend: drop".to_owned(),
             (Outcome::Forward, Some(name), _) => name.to_string(),
             (Outcome::Forward, None, Some(id)) => format!("{id:08x}"),

@@ -144,6 +144,7 @@ enum Meaning {
     Drop,
     Group(u32),
     Pass,
+    Reject,
 }
 
 /// The services that look classes up now and will go on doing so.
@@ -190,6 +191,7 @@ fn meaning_at(tables: &Tables, row: Row, number: u16) -> Option<Meaning> {
     match tables.row(row.first().saturating_add(number.into())) {
         Descriptor::DROP => Some(Meaning::Drop),
         Descriptor::PASS => Some(Meaning::Pass),
+        Descriptor::REJECT => Some(Meaning::Reject),
         ring => tables.group_of(ring).map(Meaning::Group),
     }
 }
@@ -199,6 +201,7 @@ fn meaning(class: &Class, tables: &Tables, scope: &Scope<'_>) -> Vec<Meaning> {
         Route::Drop => Meaning::Drop,
         Route::Group(group) => Meaning::Group(group_id(group)),
         Route::Pass => Meaning::Pass,
+        Route::Reject => Meaning::Reject,
     };
     told_apart(tables, scope).map(meaning).collect()
 }

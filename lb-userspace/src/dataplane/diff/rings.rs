@@ -50,6 +50,7 @@ impl<'a> Places<'a> {
             Route::Drop => Descriptor::DROP,
             Route::Group(group) => self.of(group),
             Route::Pass => Descriptor::PASS,
+            Route::Reject => Descriptor::REJECT,
         }
     }
 

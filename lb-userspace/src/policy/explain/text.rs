@@ -25,6 +25,7 @@ impl fmt::Display for Explanation {
         match self.outcome {
             Outcome::Drop if self.stages.is_empty() => writeln!(f, "\nnew flows are dropped"),
             Outcome::Pass => writeln!(f, "\nnew flows are left to this host"),
+            Outcome::Reject => writeln!(f, "\nnew flows are rejected"),
             Outcome::Drop => writeln!(f, "\nno member may get traffic: new flows are dropped"),
             Outcome::Forward => self.write_shares(f),
         }?;

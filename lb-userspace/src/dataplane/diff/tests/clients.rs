@@ -22,6 +22,7 @@ enum Answer {
     Group(u32),
     Nobody,
     Pass,
+    Reject,
 }
 
 /// Does what the packet program does for a new flow.
@@ -39,6 +40,7 @@ fn packet(tables: &Tables, key: &ServiceKey, client: IpAddr) -> Option<Answer> {
         Descriptor::NO_ANSWER => Answer::Nobody,
         Descriptor::DROP => Answer::Drop,
         Descriptor::PASS => Answer::Pass,
+        Descriptor::REJECT => Answer::Reject,
         ring => {
             let group = tables.group_of(ring).expect("a ring without targets");
             for id in ids_in(tables, ring) {
@@ -69,6 +71,7 @@ fn intended(image: &Image, key: &ServiceKey, client: IpAddr) -> Option<Answer> {
     Some(
         match route.unwrap_or_else(|| Route::Group(spec.group.clone())) {
             Route::Drop => Answer::Drop,
+            Route::Reject => Answer::Reject,
             Route::Pass => Answer::Pass,
             Route::Group(group) if image.rings[&group].slots.is_empty() => Answer::Nobody,
             Route::Group(group) => Answer::Group(group_id(&group)),
@@ -234,6 +237,7 @@ fn clients_get_what_the_rules_say() {
         (prefix("10.0.0.0/8"), group("b")),
         (prefix("10.0.0.0/25"), Route::Drop),
         (prefix("2000::/3"), Route::Pass),
+        (prefix("10.0.1.0/25"), Route::Reject),
     ];
     let image = with_rules(GROUPS, &[("a", rules.clone()), ("c", vec![]), ("c", rules)]);
     settle_soundly(&mut tables, &image);

@@ -3,7 +3,14 @@ use proptest::{prelude::*, sample};
 use super::*;
 
 fn images() -> impl Strategy<Value = Image> {
-    let routes = vec![Route::Drop, Route::Pass, group("a"), group("b"), group("c")];
+    let routes = vec![
+        Route::Drop,
+        Route::Pass,
+        Route::Reject,
+        group("a"),
+        group("b"),
+        group("c"),
+    ];
     let rules =
         prop::collection::btree_map(sample::select(prefixes()), sample::select(routes), 0..6);
     let own = sample::select(vec!["a", "b", "c"]);
