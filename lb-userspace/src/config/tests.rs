@@ -252,7 +252,7 @@ fn uncommented() -> (String, usize) {
 #[test]
 fn the_annotated_file_states_the_defaults() {
     let (text, shown) = uncommented();
-    assert_eq!(shown, 26);
+    assert_eq!(shown, 27);
     let mut given = parse(&text).unwrap().model;
     let mut default = parse(ANNOTATED).unwrap().model;
     // Host and headers have no default: the file shows an example.
@@ -311,7 +311,7 @@ fn the_annotated_file_names_every_key() {
             keys += 1;
         }
     }
-    assert_eq!(keys, 4 + 13 + 3 + 5 + 6 + 3 + 4 + 12 + 15 + 2 + 3);
+    assert_eq!(keys, 4 + 14 + 3 + 5 + 6 + 3 + 4 + 12 + 15 + 2 + 3);
 }
 
 /// Values of every type, most of them wrong wherever they stand.

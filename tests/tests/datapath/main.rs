@@ -10,6 +10,7 @@ mod inserts;
 mod log;
 mod proof;
 mod races;
+mod rows;
 mod stale;
 mod tunnel_end;
 mod verdicts;
