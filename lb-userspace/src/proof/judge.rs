@@ -231,7 +231,7 @@ impl Case<'_> {
     fn backend_decided(&self, flow: &Tuple) -> Option<String> {
         let ring = self.decided.ring;
         let length = u32::try_from(ring.slots.len()).ok()?;
-        let slot = Descriptor::new(0, length).slot(&flow, &self.decided.key);
+        let slot = Descriptor::new(0, length).slot(flow, &self.decided.key);
         let target = ring.slots.get(slot as usize)?;
         Some(self.named(ring.targets.get(usize::from(*target))?.identity))
     }

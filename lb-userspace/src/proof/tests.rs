@@ -54,24 +54,16 @@ impl Rig {
         };
         let decision = decide(group, &[up.clone(), up]);
         let made = ring(&group.name, &shares(group, &model.backends, &decision));
+        let answer = |outcome, descriptor| {
+            let explanation = Explanation::of_answer(asked.clone(), outcome);
+            (explanation, Ring::default(), descriptor)
+        };
         let (explanation, ring, descriptor) = match route {
-            Route::Drop => (
-                Explanation::of_answer(asked, Outcome::Drop),
-                Ring::default(),
-                Descriptor::DROP,
-            ),
-            Route::Pass => (
-                Explanation::of_answer(asked, Outcome::Pass),
-                Ring::default(),
-                Descriptor::PASS,
-            ),
-            Route::Reject => (
-                Explanation::of_answer(asked, Outcome::Reject),
-                Ring::default(),
-                Descriptor::REJECT,
-            ),
+            Route::Drop => answer(Outcome::Drop, Descriptor::DROP),
+            Route::Pass => answer(Outcome::Pass, Descriptor::PASS),
+            Route::Reject => answer(Outcome::Reject, Descriptor::REJECT),
             Route::Group(_) => {
-                let explanation = Explanation::of_group(asked, group, &decision, &made);
+                let explanation = Explanation::of_group(asked.clone(), group, &decision, &made);
                 let descriptor = Descriptor::new(RING, made.slots.len() as u32);
                 (explanation, made, descriptor)
             }
@@ -204,7 +196,7 @@ fn a_wrong_slot_is_found_whether_or_not_a_flow_falls_into_it() {
     let key = ring_key(&rig.model.edge.ring_key);
     let (_, ring) = rig.row.unwrap();
     let used: BTreeSet<u32> = (rig.flows().iter())
-        .map(|flow| ring.slot(&flow, &key) - RING)
+        .map(|flow| ring.slot(flow, &key) - RING)
         .collect();
     let length = rig.found.slots.len() as u32;
     let free = (0..length).find(|slot| !used.contains(slot)).unwrap();
