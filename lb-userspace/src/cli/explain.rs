@@ -88,6 +88,7 @@ impl Arguments {
         let group = match service.route_for(asked.client, &model.whereabouts) {
             Route::Drop => return Ok(Explanation::of_answer(asked, Outcome::Drop)),
             Route::Pass => return Ok(Explanation::of_answer(asked, Outcome::Pass)),
+            Route::Reject => return Ok(Explanation::of_answer(asked, Outcome::Reject)),
             Route::Group(group) => group,
         };
         let states = model.groups.iter();

@@ -254,7 +254,7 @@ fn uncommented() -> (String, usize) {
 #[test]
 fn the_annotated_file_states_the_defaults() {
     let (text, shown) = uncommented();
-    assert_eq!(shown, 38);
+    assert_eq!(shown, 39);
     let mut given = parse(&text).unwrap().model;
     let mut default = parse(ANNOTATED).unwrap().model;
     // Host, headers and places have no default: the file shows an example.
@@ -356,7 +356,7 @@ fn the_annotated_file_names_every_key() {
             keys += 1;
         }
     }
-    assert_eq!(keys, 147);
+    assert_eq!(keys, 148);
 }
 
 /// Values of every type, most of them wrong wherever they stand.

@@ -180,10 +180,6 @@ const RULES: &[(&str, &str)] = &[
         "{ clients = [\"192.0.2.0/24\"], group = \"g\", answer = \"drop\" }",
     ),
     (
-        "no-reject",
-        "{ clients = [\"192.0.2.0/24\"], answer = \"reject\" }",
-    ),
-    (
         "clients-twice",
         "{ clients = [\"192.0.2.0/24\", \"192.0.2.0-192.0.2.255\"], answer = \"drop\" }",
     ),
