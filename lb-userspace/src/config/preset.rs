@@ -7,9 +7,8 @@ use toml::Value;
 use super::{leaf, raw::Table, report::Wrong, stages};
 use crate::{
     model::{
-        Affinity, AffinityScope, AllDown, LatencySource, NoProximity, NoRegion, NoSubnet, Percent,
-        Policy, Priority, ProbeDefaults, Spread, Stage, StoppedRegion, UnhealthyRegion,
-        UnhealthySubnet, Weight,
+        AllDown, LatencySource, NoProximity, NoRegion, NoSubnet, Percent, Policy, Priority,
+        ProbeDefaults, Spread, Stage, StoppedRegion, UnhealthyRegion, UnhealthySubnet, Weight,
     },
     refusal,
 };
@@ -244,43 +243,4 @@ fn beyond(wrong: Wrong, policy: Policy, free: &str) -> Wrong {
         false => wrong,
         true => refusal::group::beyond_preset(wrong.message, policy.as_str(), mend, free),
     }
-}
-
-/// Reads `affinity`, if it is there.
-pub(super) fn affinity(group: &mut Table<'_>, policy: Policy) -> Option<Affinity> {
-    let (scope, minutes) = match policy {
-        Policy::StaticProximity | Policy::DynamicRtt => (AffinityScope::Healthy, 2..=1440),
-        Policy::FrontDoor | Policy::Stages => (AffinityScope::Eligible, 1..=1440),
-        _ => {
-            let wrong = refusal::group::no_affinity(policy.as_str());
-            group.refuse(&["affinity"], &wrong);
-            return None;
-        }
-    };
-    group.table("affinity", |table| {
-        let prefix = table.table("prefix", |prefix| {
-            Some((
-                prefix.or("v4", 32, leaf::within(1..=32_u8)),
-                prefix.or("v6", 128, leaf::within(1..=128_u8)),
-            ))
-        });
-        let (v4, v6) = prefix.unwrap_or((32, 128));
-        let [least, most] =
-            [*minutes.start(), *minutes.end()].map(|it| Duration::from_secs(it * 60));
-        let idle = table.or(
-            "idle",
-            Duration::from_secs(120),
-            leaf::duration(least..=most),
-        );
-        let scopes = [
-            ("eligible", AffinityScope::Eligible),
-            ("healthy", AffinityScope::Healthy),
-        ];
-        Some(Affinity {
-            v4,
-            v6,
-            idle,
-            scope: table.or("scope", scope, leaf::one_of(&scopes)),
-        })
-    })
 }

@@ -330,14 +330,6 @@ fn the_annotated_file_names_every_key() {
             "member = [{ backend = \"a\" }, { backend = \"b\" }]",
             format!("member = [{{ group = \"g\", {unknown} }}]"),
         ),
-        (
-            "name = \"g\"",
-            format!("name = \"g\"\naffinity = {{ {unknown} }}"),
-        ),
-        (
-            "name = \"g\"",
-            format!("name = \"g\"\naffinity = {{ prefix = {{ {unknown} }} }}"),
-        ),
         ("name = \"g\"", stage("available")),
         ("name = \"g\"", stage("subnet")),
         ("name = \"g\"", stage("geo")),

@@ -310,26 +310,23 @@ impl<'a> Walk<'a> {
                 Some((place, decide(self.scene, group, self.client)))
             })
             .collect();
-        let rows_of = |place: &usize| match &candidates[*place].member.who {
-            Who::Backend(name) => Rows::one(Destination::Backend(name.clone())),
-            Who::Group(_) => nested[place].rows.clone(),
+        let take = self.shape.take.map_or(candidates.len(), usize::from);
+        let (sets, buckets) = if take < candidates.len() {
+            subset::sets(self.scene, candidates, take)
+        } else {
+            (vec![(0..candidates.len()).collect()], vec![0])
         };
         let mut members = BTreeMap::new();
-        let sets = subset::sets(self.scene, candidates, self.shape.take.unwrap_or(u16::MAX));
-        let of_set = |(clients, set): (Share, Vec<usize>)| {
-            let parts = self.parts(candidates, &set);
+        let rows = sets.iter().enumerate().map(|(number, set)| {
+            let parts = self.parts(candidates, set);
+            let with_set = buckets.iter().filter(|it| **it == number).count();
+            let clients = Share::new(with_set.into(), buckets.len().into());
             for (place, part) in set.iter().zip(&parts) {
                 *members.entry(candidates[*place].index).or_default() += &clients * part;
             }
-            let rows = set.iter().map(rows_of);
-            let parts = parts.into_iter().zip(rows).collect();
-            let rows = match self.shape.spread {
-                Spread::Client => Rows::by_client(parts),
-                Spread::Flow => Rows::by_flow(parts),
-            };
-            (clients, rows)
-        };
-        let rows = Rows::by_client(sets.into_iter().map(of_set).collect());
+            self.rows(candidates, set, parts, &nested)
+        });
+        let rows = Rows::by_bucket(rows.collect(), &buckets);
         Decision {
             group: self.group.name.clone(),
             members,
@@ -337,6 +334,27 @@ impl<'a> Walk<'a> {
             best_effort: self.best_effort,
             trace: self.trace,
             nested: nested.into_values().collect(),
+        }
+    }
+
+    /// What becomes of flows that a set of candidates has these parts of.
+    fn rows(
+        &self,
+        candidates: &[Candidate<'_>],
+        set: &[usize],
+        parts: Vec<Share>,
+        nested: &BTreeMap<usize, Decision>,
+    ) -> Rows {
+        let rows = set
+            .iter()
+            .map(|place| match &candidates[*place].member.who {
+                Who::Backend(name) => Rows::one(Destination::Backend(name.clone())),
+                Who::Group(_) => nested[place].rows.clone(),
+            });
+        let parts = parts.into_iter().zip(rows).collect();
+        match self.shape.spread {
+            Spread::Client => Rows::by_client(parts),
+            Spread::Flow => Rows::by_flow(parts),
         }
     }
 

@@ -10,7 +10,6 @@ mod race;
 mod ring;
 mod rows;
 mod spread;
-mod subset;
 mod weights;
 
 pub use self::{
@@ -21,5 +20,4 @@ pub use self::{
     key::ring_key,
     ring::{DEFAULT_LENGTH, ring, ring_length},
     spread::{Destination, Shares, Spread},
-    subset::subset,
 };
