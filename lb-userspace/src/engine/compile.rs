@@ -177,10 +177,15 @@ impl Engine {
             // Without its way a member is no member, and that is known in a moment.
             return members.any(|(_, backend, _)| self.way(backend).is_none());
         }
+        let is_new = !course.decided && waited < self.model.edge.startup_grace;
         members.any(|(member, backend, state)| {
             // What an earlier daemon left in the tables is better than a guess here too.
             let guesses = state.serves_unchecked && (course.decided || !course.stands);
-            self.awaits_verdict(group, member, backend, guesses)
+            match (self.way(backend), self.history(group, member)) {
+                // Who is not probed has only its next hop's answer to wait for.
+                (Some(Way::Unresolved(_)), None) => is_new,
+                _ => self.awaits_verdict(group, member, backend, guesses),
+            }
         })
     }
 

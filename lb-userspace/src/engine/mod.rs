@@ -68,7 +68,7 @@ pub enum Notice {
         /// Whether it is in use now.
         active: bool,
     },
-    /// No member may get traffic, and new flows are dropped, or no longer.
+    /// No member may get traffic, and new flows get no backend, or no longer.
     NoAnswer {
         /// The group.
         group: Name,
@@ -295,6 +295,7 @@ impl Engine {
         self.begin_ramps();
         let (image, decisions) = self.compile();
         for (group, made) in decisions {
+            self.within_is_decided(&group);
             let next = Course {
                 since: self.courses[&group].since,
                 stands: true,
@@ -321,6 +322,17 @@ impl Engine {
         if self.image.as_ref() != Some(&image) {
             self.image = Some(image.clone());
             effects.push(Effect::Apply(image));
+        }
+    }
+}
+
+impl Engine {
+    /// What a decided group hands flows to is decided with it.
+    fn within_is_decided(&mut self, root: &Name) {
+        for group in self.model.within(root) {
+            if let Some(course) = self.courses.get_mut(group).filter(|_| group != root) {
+                (course.stands, course.decided) = (true, true);
+            }
         }
     }
 }

@@ -131,6 +131,41 @@ fn a_service_waits_for_the_groups_within_its_group() {
 }
 
 #[test]
+fn nobody_is_rejected_before_an_unprobed_backend_s_next_hop_has_answered() {
+    let text = BASE.replace(
+        "probe = { kind = \"http\", health = { window = 4, required = 2 } }",
+        "probe = { kind = \"none\" }",
+    );
+    let text = text.replace("latency_window = \"30ms\"", "policy = \"weighted\"");
+    let silent = |host| Event::Ways(vec![(direct(ip(host)), Way::Unresolved(ip(host)))]);
+    let (engine, effects) = Engine::start(
+        parse(&text),
+        Saved::default(),
+        BTreeSet::new(),
+        Duration::ZERO,
+    );
+    let mut rig = Rig {
+        engine,
+        effects,
+        now: Duration::ZERO,
+    };
+    rig.event(silent(1));
+    rig.event(silent(2));
+    assert!(rig.image().held.contains("web"));
+    rig.event(Event::Ways(vec![(direct(ip(1)), open(1))]));
+    assert!(rig.image().held.contains("web"), "b may answer yet");
+    rig.now = Duration::from_secs(10);
+    rig.event(Event::Tick);
+    assert_eq!(shares(&rig, "192.0.2.1"), "a 1");
+    rig.event(silent(1));
+    assert_eq!(
+        explained(&rig, "192.0.2.1").outcome,
+        Outcome::Reject,
+        "it was decided once"
+    );
+}
+
+#[test]
 fn targets_are_those_of_the_group_that_the_service_names() {
     let mut rig = Rig::start(&nested(), Saved::default(), &[]);
     rig.all_three_up();
