@@ -8,5 +8,6 @@ mod front_door;
 mod mistakes;
 mod nested;
 mod netscaler;
+mod routing;
 mod said;
 mod traffic_manager;
