@@ -6,6 +6,7 @@
 
 mod available;
 mod candidate;
+mod classes;
 mod enabled;
 mod explain;
 #[cfg(test)]
@@ -29,7 +30,10 @@ use std::collections::BTreeMap;
 use self::candidate::{Candidate, Standing};
 pub(crate) use self::explain::percent;
 pub use self::{
-    explain::{Asked, Explanation, MatchedRule, Outcome, RemovedMember, RingSummary, StageSummary},
+    classes::{ClassSummary, ServiceClasses},
+    explain::{
+        Asked, Explanation, MatchedRule, Outcome, RemovedMember, RingSummary, StageSummary, Told,
+    },
     rows::{Destination, Parts, Rows},
     scene::{Client, Scene},
 };
