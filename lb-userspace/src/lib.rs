@@ -1,6 +1,6 @@
 //! Waggle's daemon and command line.
 //!
-//! `model`, `refusal`, `policy`, `table`, `dataplane::diff`, `whereabouts` and `engine` are pure: they know
+//! `model`, `refusal`, `policy`, `plan`, `table`, `dataplane::diff`, `whereabouts` and `engine` are pure: they know
 //! no clock, no I/O and no kernel. `daemon` is the one place where events come in and effects go out.
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 #![deny(unsafe_code)]
@@ -16,6 +16,7 @@ pub mod engine;
 pub mod metrics;
 pub mod model;
 pub mod neighbour;
+pub mod plan;
 pub mod policy;
 pub mod probe;
 pub mod proof;

@@ -1,20 +1,14 @@
-use std::{
-    net::IpAddr,
-    path::{Path, PathBuf},
-};
+mod classes;
+
+use std::{net::IpAddr, path::PathBuf};
 
 use clap::Args;
 
-use super::{Daemon, Format, Said, examples, json};
+use super::{Daemon, Format, Said, examples, json, offline::Offline};
 use crate::{
-    class::Clients,
-    config::{
-        self,
-        assume::{self, Assumed},
-    },
     control::{Reply, Request},
-    model::{Admin, Group, Health, Initial, MemberState, Name, Ramp, Route},
-    policy::{Asked, Explanation, Outcome, Scene, decide},
+    model::Route,
+    policy::{Asked, Explanation, Outcome, ServiceClasses, decide},
     proof::Judgement,
     refusal::Refused,
     table::{ring, spread},
@@ -27,15 +21,21 @@ use crate::{
 /// in the kernel, by the tables in use, and leave no trace. If it does something else than was decided,
 /// that is said and the exit status is 1. Or it works offline on a configuration (`--config`) with
 /// assumed health and latencies (`--assume`).
+///
+/// With `--all-classes` it tells in one line each what every class of clients gets, without stages and
+/// proof.
 #[derive(Args, Debug)]
-#[command(after_long_help = examples(&["waggle explain --service web --client 198.51.100.7", "waggle explain --service web --client 198.51.100.7 --config waggle.toml --assume assumed.toml"]))]
+#[command(after_long_help = examples(&["waggle explain --service web --client 198.51.100.7", "waggle explain --service web --client 198.51.100.7 --config waggle.toml --assume assumed.toml", "waggle explain --service web --all-classes"]))]
 pub(super) struct Arguments {
     /// The service.
     #[arg(long, value_name = "NAME")]
     service: String,
     /// The client.
-    #[arg(long, value_name = "IP")]
-    client: IpAddr,
+    #[arg(long, value_name = "IP", required_unless_present = "all_classes")]
+    client: Option<IpAddr>,
+    /// All classes of clients instead of one client.
+    #[arg(long, conflicts_with = "client")]
+    all_classes: bool,
     /// Offline: the configuration.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["edge", "control"])]
     config: Option<PathBuf>,
@@ -51,13 +51,18 @@ pub(super) struct Arguments {
 
 impl Arguments {
     pub(super) fn run(self) -> Result<Said, Refused> {
-        let explanation = match &self.config {
-            Some(path) => self.offline(path)?,
+        match self.client {
+            Some(client) => self.explain(client),
+            None => self.explain_classes(),
+        }
+    }
+
+    fn explain(&self, client: IpAddr) -> Result<Said, Refused> {
+        let explanation = match self.offline()? {
+            Some(offline) => explain(&offline, &self.service, client)?,
             None => {
-                let request = Request::Explain {
-                    service: self.service,
-                    client: self.client,
-                };
+                let service = self.service.clone();
+                let request = Request::Explain { service, client };
                 self.daemon.ask(&request, |reply| match reply {
                     Reply::Explained(explanation) => Some(*explanation),
                     _ => None,
@@ -69,68 +74,59 @@ impl Arguments {
             Format::Text => explanation.to_string(),
         };
         let proof = explanation.proof.as_ref();
-        let lacks = proof.and_then(Judgement::refusal).map(Into::into);
-        Ok(Said { text, lacks })
+        Ok(Said {
+            lacks: proof.and_then(Judgement::refusal).map(Into::into),
+            ..text.into()
+        })
     }
 
-    fn offline(&self, path: &Path) -> Result<Explanation, Refused> {
-        let model = config::load(path)?.model;
-        let assumed = match &self.assume {
-            Some(path) => {
-                let assumed = assume::parse(&config::text(path)?, &model.backends);
-                assumed.map_err(|errors| Refused::file(path, errors))?
+    fn explain_classes(&self) -> Result<Said, Refused> {
+        let classes = match self.offline()? {
+            Some(offline) => {
+                let Offline { model, clients, .. } = &offline;
+                let decide = |group: &_, client: &_| decide(&offline.scene(), group, client);
+                let service = model.service(&self.service)?;
+                ServiceClasses::of(model, clients, service, decide, ring)
             }
-            None => Assumed::default(),
+            None => {
+                let service = self.service.clone();
+                let request = Request::ExplainClasses { service };
+                self.daemon.ask(&request, |reply| match reply {
+                    Reply::Classes(classes) => Some(*classes),
+                    _ => None,
+                })?
+            }
         };
-        let service = model.service(&self.service)?;
-        let clients = Clients::of(&model);
-        let asked = Asked::new(service, self.client, &clients, &model.whereabouts)?;
-        let group = match service.route_for(asked.client, &model.whereabouts) {
-            Route::Drop => return Ok(Explanation::of_answer(asked, Outcome::Drop)),
-            Route::Pass => return Ok(Explanation::of_answer(asked, Outcome::Pass)),
-            Route::Reject => return Ok(Explanation::of_answer(asked, Outcome::Reject)),
-            Route::Group(group) => group,
-        };
-        let states = model.groups.iter();
-        let states = states.map(|(name, group)| (name.clone(), states_of(group, &assumed)));
-        let scene = Scene {
-            groups: &model.groups,
-            backends: &model.backends,
-            states: &states.collect(),
-        };
-        let decision = decide(&scene, &group, &clients.client(&model, &group, asked.class));
-        let ring = ring(&group, &spread(&model.backends, &decision));
-        Ok(Explanation::of_decision(
-            asked,
-            &model.groups,
-            &decision,
-            &ring,
-        ))
+        match self.format {
+            Format::Json => json(&classes).map(Into::into),
+            Format::Text => Ok(classes::text(&classes).into()),
+        }
+    }
+
+    fn offline(&self) -> Result<Option<Offline>, Refused> {
+        let assume = self.assume.as_deref();
+        let offline = |path: &PathBuf| Offline::load(path, assume);
+        self.config.as_ref().map(offline).transpose()
     }
 }
 
-fn states_of(group: &Group, assumed: &Assumed) -> Vec<MemberState> {
-    let probe = group.probe.as_ref();
-    let state = |backend: &Name| {
-        let health = assumed.health.get(backend).copied().unwrap_or(Health::Up);
-        MemberState {
-            admin: Admin::Enable,
-            unreachable: None,
-            health,
-            serves_unchecked: probe.is_some_and(|probe| probe.initial == Initial::Checking),
-            ramp: Ramp::FULL,
-            latency: assumed.latency.get(backend).copied(),
-            why: match health {
-                Health::Checking => "assumed to be checking",
-                Health::Down => "assumed to be down",
-                Health::Up => "assumed to be up",
-            }
-            .into(),
-        }
+fn explain(offline: &Offline, service: &str, client: IpAddr) -> Result<Explanation, Refused> {
+    let Offline { model, clients, .. } = offline;
+    let service = model.service(service)?;
+    let asked = Asked::new(service, client, clients, &model.whereabouts)?;
+    let group = match service.route_for(asked.client, &model.whereabouts) {
+        Route::Drop => return Ok(Explanation::of_answer(asked, Outcome::Drop)),
+        Route::Pass => return Ok(Explanation::of_answer(asked, Outcome::Pass)),
+        Route::Reject => return Ok(Explanation::of_answer(asked, Outcome::Reject)),
+        Route::Group(group) => group,
     };
-    group
-        .members
-        .iter()
-        .map(|member| state(member.name()))
-        .collect()
+    let client = clients.client(model, &group, asked.class);
+    let decision = decide(&offline.scene(), &group, &client);
+    let ring = ring(&group, &spread(&model.backends, &decision));
+    Ok(Explanation::of_decision(
+        asked,
+        &model.groups,
+        &decision,
+        &ring,
+    ))
 }

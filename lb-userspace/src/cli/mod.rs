@@ -8,12 +8,15 @@ mod detach;
 mod explain;
 mod member;
 mod names;
+mod offline;
+mod plan;
 mod reload;
 mod run;
 mod status;
 mod table;
 
 use std::{
+    collections::BTreeMap,
     fs, io,
     path::{Path, PathBuf},
 };
@@ -23,7 +26,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::{
     control::{Reply, Request, ask, find},
     engine::{AdminChange, Override, Subject},
-    model::{Edge, Model},
+    model::{Edge, Model, Name},
     refusal::{
         Refusal, Refused,
         command::{bad_answer, several_tables, unwritten_output},
@@ -34,7 +37,8 @@ use crate::{
 /// client best.
 ///
 /// A daemon (`waggle run`) probes the backends and writes the kernel's tables; every other command
-/// asks it, or works on a file. Exit status: 0 done, 1 refused or failed, 2 wrong usage.
+/// asks it, or works on a file. Exit status: 0 done, 1 refused or failed, 2 wrong usage; 3 is `plan`'s
+/// when something changes.
 #[derive(Debug, Parser)]
 #[command(name = "waggle", version, max_term_width = 100)]
 pub struct Cli {
@@ -50,6 +54,7 @@ enum Command {
     Detach(detach::Arguments),
     Explain(explain::Arguments),
     Member(member::Arguments),
+    Plan(plan::Arguments),
     Reload(reload::Arguments),
     Run(run::Arguments),
     Status(status::Arguments),
@@ -63,11 +68,17 @@ pub struct Said {
     pub text: String,
     /// Why it is not all that was asked for, or not as it should be, if so: the exit status is 1.
     pub lacks: Option<Refused>,
+    /// Whether a plan is not empty: the exit status is 3.
+    pub changes: bool,
 }
 
 impl From<String> for Said {
     fn from(text: String) -> Self {
-        Self { text, lacks: None }
+        Self {
+            text,
+            lacks: None,
+            changes: false,
+        }
     }
 }
 
@@ -87,6 +98,7 @@ impl Cli {
             Command::Detach(arguments) => arguments.run().map(Said::from),
             Command::Explain(arguments) => arguments.run(),
             Command::Member(arguments) => arguments.run(),
+            Command::Plan(arguments) => arguments.run(),
             Command::Reload(arguments) => arguments.run(),
             Command::Run(arguments) => arguments.run().map(Said::from),
             Command::Status(arguments) => arguments.run(),
@@ -94,8 +106,8 @@ impl Cli {
         };
         said.or_else(|refused| match format {
             Format::Json => Ok(Said {
-                text: json(&refused)?,
-                lacks: Some(refused),
+                lacks: Some(refused.clone()),
+                ..json(&refused)?.into()
             }),
             Format::Text => Err(refused),
         })
@@ -108,6 +120,7 @@ impl Command {
         match self {
             Self::Check(arguments) => arguments.format,
             Self::Explain(arguments) => arguments.format,
+            Self::Plan(arguments) => arguments.format,
             Self::Reload(arguments) => arguments.format,
             Self::Status(arguments) => arguments.format,
             Self::Table(arguments) => arguments.format,
@@ -199,6 +212,27 @@ enum Format {
     Json,
     /// For people.
     Text,
+}
+
+/// `a 3/10, b 7/10`: backends, and then answers in parentheses; words where there is but one.
+fn distribution(shares: &BTreeMap<Name, String>, answers: &BTreeMap<String, String>) -> String {
+    let mut all = shares
+        .keys()
+        .map(Name::as_str)
+        .chain(answers.keys().map(String::as_str));
+    match (all.next(), all.next(), answers.len()) {
+        (Some(only), None, 0) => format!("all to {only}"),
+        (Some("drop"), None, _) => "dropped".to_owned(),
+        (Some("pass"), None, _) => "left to this host".to_owned(),
+        (Some("reject"), None, _) => "rejected".to_owned(),
+        _ => {
+            let shares = shares.iter().map(|(name, part)| format!("{name} {part}"));
+            let answers = answers
+                .iter()
+                .map(|(name, part)| format!("({name}) {part}"));
+            shares.chain(answers).collect::<Vec<_>>().join(", ")
+        }
+    }
 }
 
 fn json(value: &impl serde::Serialize) -> Result<String, Refused> {

@@ -65,8 +65,8 @@ impl Arguments {
             Ok(status) => self.print(&status).map(Said::from),
             Err(refused) if refused.has("no-daemon") => match self.left(model.as_ref())? {
                 Some(left) => Ok(Said {
-                    text: left.print(self.format, self.only)?,
                     lacks: Some(refused),
+                    ..left.print(self.format, self.only)?.into()
                 }),
                 None => Err(refused),
             },

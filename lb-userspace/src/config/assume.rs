@@ -11,7 +11,7 @@ use super::{
     report::{Report, Wrong},
 };
 use crate::{
-    model::{Backend, Health, Name},
+    model::{Admin, Backend, Group, Health, Initial, MemberState, Name, Ramp},
     refusal::{self, Errors},
 };
 
@@ -22,6 +22,32 @@ pub struct Assumed {
     pub health: BTreeMap<Name, Health>,
     /// Latency of backends.
     pub latency: BTreeMap<Name, Duration>,
+}
+
+impl Assumed {
+    /// The states of a group's members, by what is assumed of backends.
+    pub fn states(&self, group: &Group) -> Vec<MemberState> {
+        let probe = group.probe.as_ref();
+        let state = |backend: &Name| {
+            let health = self.health.get(backend).copied().unwrap_or(Health::Up);
+            MemberState {
+                admin: Admin::Enable,
+                unreachable: None,
+                health,
+                serves_unchecked: probe.is_some_and(|probe| probe.initial == Initial::Checking),
+                ramp: Ramp::FULL,
+                latency: self.latency.get(backend).copied(),
+                why: match health {
+                    Health::Checking => "assumed to be checking",
+                    Health::Down => "assumed to be down",
+                    Health::Up => "assumed to be up",
+                }
+                .into(),
+            }
+        };
+        let members = group.members.iter();
+        members.map(|member| state(member.name())).collect()
+    }
 }
 
 /// What `text` assumes of `backends`.

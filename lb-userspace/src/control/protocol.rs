@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::{
     engine::{AdminChange, View},
     model::Name,
-    policy::Explanation,
+    plan::Plan,
+    policy::{Explanation, ServiceClasses},
     refusal::{Problem, Refused},
 };
 
@@ -25,6 +26,16 @@ pub enum Request {
         /// The client.
         client: IpAddr,
     },
+    /// What all classes of a service's clients get.
+    ExplainClasses {
+        /// The service.
+        service: String,
+    },
+    /// What another configuration would change.
+    Plan {
+        /// Absolute path of its file.
+        path: PathBuf,
+    },
     /// Take the configuration from the file again, or from another file.
     Reload {
         /// Absolute path; none for the file that is in use.
@@ -38,10 +49,14 @@ pub enum Request {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reply {
+    /// What all classes get.
+    Classes(Box<ServiceClasses>),
     /// The change is made; how things stand now, one line each.
     Done(Vec<String>),
     /// The explanation.
     Explained(Box<Explanation>),
+    /// What would change.
+    Planned(Box<Plan>),
     /// Nothing was done.
     Refused(Refused),
     /// The configuration is in use.

@@ -124,11 +124,13 @@ mod tests {
         runtime.block_on(request(bytes))
     }
 
-    const VALID: [&str; 7] = [
+    const VALID: [&str; 9] = [
         r#""status""#,
         r#"{"reload":{"path":null}}"#,
         r#"{"reload":{"path":"/etc/waggle/waggle.toml"}}"#,
         r#"{"explain":{"service":"web","client":"2001:db8::1"}}"#,
+        r#"{"explain_classes":{"service":"web"}}"#,
+        r#"{"plan":{"path":"/etc/waggle/next.toml"}}"#,
         r#"{"admin":{"subject":{"backend":"a"},"change":{"admin":"drain"}}}"#,
         r#"{"admin":{"subject":{"member":{"group":"web","backend":"a"}},"change":{"weight":7}}}"#,
         r#"{"admin":{"subject":{"member":{"group":"web","backend":"a"}},"change":"reset"}}"#,

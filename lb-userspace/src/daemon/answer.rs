@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::Arc,
 };
 
@@ -14,8 +14,9 @@ use crate::{
     config,
     control::{EdgeView, Reloaded, Reply, Request, Status},
     dataplane::{DoesNotFit, Totals, diff, monotonic},
-    engine::{AdminChange, Event},
-    model::{changes, needs_restart},
+    engine::{AdminChange, Effect, Engine, Event},
+    model::{Name, changes, needs_restart},
+    plan::Plan,
     refusal::{
         Problem, Refusal, Refused,
         command::fixed_setting,
@@ -39,6 +40,16 @@ impl Daemon {
                     .map(|explanation| Reply::Explained(Box::new(explanation)))
                     .map_err(Into::into)
             }
+            Request::ExplainClasses { service } => {
+                let explained = self.engine.explain_classes(&service);
+                explained
+                    .map(|classes| Reply::Classes(Box::new(classes)))
+                    .map_err(Into::into)
+            }
+            Request::Plan { path } => {
+                let planned = self.plan(&path);
+                planned.map(|plan| Reply::Planned(Box::new(plan)))
+            }
             Request::Reload { path } => {
                 let reloaded = self.reload(path).map(Reply::Reloaded);
                 reloaded.map_err(|refused| refused.noting(UNCHANGED))
@@ -53,6 +64,30 @@ impl Daemon {
             }
         };
         let _client_is_gone = reply.send(answer.unwrap_or_else(Reply::Refused));
+    }
+
+    /// What the configuration in a file would change; nothing is done.
+    fn plan(&self, path: &Path) -> Result<Plan, Refused> {
+        let model = config::load(path)?.model;
+        let mut plan = self.engine.plan(model.clone());
+        let named = self.kernel.named(tick(monotonic()));
+        for backend in &mut plan.backends {
+            let roots = self.engine.model().root_groups().into_iter();
+            let targets = roots.filter_map(|root| self.target(root, &backend.backend));
+            let flows = targets.map(|id| named.get(&id).copied().unwrap_or(0));
+            backend.flows = Some(flows.sum());
+        }
+        if plan.restart.is_empty() {
+            let fits = self.trial(Event::Reload(Box::new(model)));
+            plan.refused = fits.err().map(Into::into);
+        }
+        Ok(plan)
+    }
+
+    /// The number of the target of a backend for a group that services name.
+    fn target(&self, root: &Name, backend: &Name) -> Option<u16> {
+        let key = self.engine.target_key(root, backend)?;
+        self.tables.target_id(&key)
     }
 
     /// Takes a configuration up whole or not at all.
@@ -83,14 +118,7 @@ impl Daemon {
     /// Takes an event up if what follows from it fits: it is tried on a copy of the engine first.
     /// Says what did not go as it should.
     pub(super) fn try_out(&mut self, event: Event) -> Result<Vec<Problem>, Refusal> {
-        let mut trial = self.engine.clone();
-        let effects = trial.handle(event, self.started.elapsed())?;
-        if let Some(image) = trial.image() {
-            match diff(&self.tables, image) {
-                Ok(_) | Err(DoesNotFit::NotYet { .. }) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
+        let (trial, effects) = self.trial(event)?;
         self.engine = trial;
         self.perform(effects);
         let mut warnings = Vec::new();
@@ -101,6 +129,19 @@ impl Daemon {
             warnings.push(why.clone().after("not in force yet").into());
         }
         Ok(warnings)
+    }
+
+    /// The engine after an event, if what follows from it fits into the tables.
+    fn trial(&self, event: Event) -> Result<(Engine, Vec<Effect>), Refusal> {
+        let mut trial = self.engine.clone();
+        let effects = trial.handle(event, self.started.elapsed())?;
+        if let Some(image) = trial.image() {
+            match diff(&self.tables, image) {
+                Ok(_) | Err(DoesNotFit::NotYet { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok((trial, effects))
     }
 
     fn admin(&mut self, change: AdminChange) -> Result<Vec<String>, Refusal> {

@@ -256,12 +256,12 @@ impl Engine {
         }
     }
 
-    fn history(&self, group: &Group, member: &Member) -> Option<&History> {
+    pub(super) fn history(&self, group: &Group, member: &Member) -> Option<&History> {
         let of_stream = self.histories.get(&key(&self.model, group, member)?)?;
         of_stream.get(&group.name)
     }
 
-    fn way(&self, backend: &Name) -> Option<&Way> {
+    pub(super) fn way(&self, backend: &Name) -> Option<&Way> {
         self.ways.get(&self.model.backends[backend].destination())
     }
 

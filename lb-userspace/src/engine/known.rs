@@ -60,6 +60,11 @@ impl<'a> Known<'a> {
         (&self.groups[name], &self.states[name])
     }
 
+    /// The states of a group's members, to put assumptions in.
+    pub(super) fn states_mut(&mut self, name: &Name) -> &mut [MemberState] {
+        self.states.get_mut(name).map_or(&mut [], Vec::as_mut_slice)
+    }
+
     /// Whether a group, or one that it may hand flows to, waits for its first verdicts.
     pub(super) fn undecided(&self, group: &Name) -> bool {
         let mut within = self.engine.model.within(group).into_iter();

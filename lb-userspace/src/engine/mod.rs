@@ -4,6 +4,7 @@ mod admin;
 mod compile;
 mod known;
 mod observe;
+mod outlook;
 mod ramp;
 mod saved;
 mod view;
@@ -195,13 +196,7 @@ impl Engine {
                 self.admin.change(&self.model, change)?;
                 effects = self.begin(&kept.found);
             }
-            Event::Reload(model) => {
-                let kept = self.saved();
-                self.model = *model;
-                self.clients = Clients::of(&self.model);
-                self.admin.forget_unknown(&self.model);
-                effects = self.begin(&kept.found);
-            }
+            Event::Reload(model) => effects = self.take_up(*model),
             Event::Samples(samples) => {
                 if !self.sampled(samples, &mut effects) {
                     return Ok(effects);
@@ -243,6 +238,15 @@ impl Engine {
             admin: self.admin.clone(),
             found,
         }
+    }
+
+    /// Puts another model in the place of the one in use.
+    fn take_up(&mut self, model: Model) -> Vec<Effect> {
+        let kept = self.saved();
+        self.model = model;
+        self.clients = Clients::of(&self.model);
+        self.admin.forget_unknown(&self.model);
+        self.begin(&kept.found)
     }
 
     /// Takes up the model and the overrides: histories and latencies of the streams go on from `kept`,

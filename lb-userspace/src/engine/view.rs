@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{Engine, Subject, admin::memberships, known::Known};
 use crate::{
     model::{Admin, Group, Health, Member, Name, Route},
-    policy::{Asked, Explanation, MemberIndex, Outcome, healths},
+    policy::{Asked, Explanation, MemberIndex, Outcome, ServiceClasses, healths},
     refusal::Refusal,
     table::{TargetKey, rings_hash, spread},
 };
@@ -140,6 +140,22 @@ impl Engine {
         Ok(Explanation {
             undecided: service.groups().any(|group| known.undecided(group)),
             ..explanation
+        })
+    }
+
+    /// What all classes of a service's clients get.
+    ///
+    /// # Errors
+    ///
+    /// There is no such service.
+    pub fn explain_classes(&self, service: &str) -> Result<ServiceClasses, Refusal> {
+        let service = self.model.service(service)?;
+        let known = Known::new(self);
+        let decide = |group: &Name, client: &_| known.decide(group, client);
+        let ring = |group: &Name, spread: &_| self.ring(group, spread);
+        Ok(ServiceClasses {
+            undecided: service.groups().any(|group| known.undecided(group)),
+            ..ServiceClasses::of(&self.model, &self.clients, service, decide, ring)
         })
     }
 

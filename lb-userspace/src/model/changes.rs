@@ -117,14 +117,15 @@ fn compare<T: PartialEq>(
     }
     for (name, b) in new {
         match old.get(name) {
-            Some(a) => differ(
-                a,
-                b,
-                &mut Lines {
-                    of: format!("{kind} {name}"),
-                    lines,
-                },
-            ),
+            Some(a) if a != b => {
+                let told = lines.len();
+                let of = format!("{kind} {name}");
+                differ(a, b, &mut Lines { of, lines });
+                if lines.len() == told {
+                    lines.push(format!("{kind} {name} changed"));
+                }
+            }
+            Some(_) => {}
             None => lines.push(format!("{kind} {name} added")),
         }
     }

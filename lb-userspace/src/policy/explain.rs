@@ -8,7 +8,7 @@ use num_traits::ToPrimitive;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::text::percent;
-use super::{Decision, MemberIndex, StageTrace};
+use super::{Decision, Destination, MemberIndex, Rows, StageTrace};
 use crate::{
     class::Clients,
     model::{Group, Match, Name, NoAnswer, Rule, Service, family},
@@ -228,15 +228,12 @@ impl Explanation {
         decision: &Decision,
         ring: &Ring,
     ) -> Self {
-        let total = decision.rows.total();
-        let backends = || {
-            total
-                .iter()
-                .filter_map(|(to, share)| Some((to.backend()?, share)))
-        };
-        let answers = total
-            .iter()
-            .filter_map(|(to, share)| Some((to.answer()?, share)));
+        let Told {
+            outcome,
+            shares,
+            fractions,
+            answers,
+        } = Told::of(&decision.rows);
         let stages = decision.all().flat_map(|decision| {
             let group = &groups[&decision.group];
             let stages = decision.trace.iter();
@@ -244,32 +241,61 @@ impl Explanation {
         });
         Self {
             best_effort: decision.all().any(|decision| decision.best_effort),
-            shares: backends()
-                .map(|(name, share)| (name.clone(), share.to_f64().unwrap_or_default()))
-                .collect(),
-            fractions: backends()
-                .map(|(name, share)| (name.clone(), share.to_string()))
-                .collect(),
-            answers: answers
-                .map(|(answer, share)| (answer.as_str().to_owned(), share.to_string()))
-                .collect(),
+            shares,
+            fractions,
+            answers,
             stages: stages.collect(),
             ring: RingSummary::of(ring),
-            ..Self::of_answer(
-                asked,
-                match decision.rows.answer() {
-                    None => Outcome::Forward,
-                    Some(NoAnswer::Pass) => Outcome::Pass,
-                    Some(NoAnswer::Reject) => Outcome::Reject,
-                    Some(NoAnswer::Backup | NoAnswer::Drop) => Outcome::Drop,
-                },
-            )
+            ..Self::of_answer(asked, outcome)
         }
     }
 }
 
+/// What becomes of new flows of some clients, with names and numbers for tools.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Told {
+    /// What becomes of all of them, or of those that get a backend.
+    pub outcome: Outcome,
+    /// Each backend's part, from 0 to 1.
+    pub shares: BTreeMap<Name, f64>,
+    /// The same, exactly: `3/10`.
+    pub fractions: BTreeMap<Name, String>,
+    /// The parts that get an answer instead of a backend, exactly.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub answers: BTreeMap<String, String>,
+}
+
+impl Told {
+    pub(super) fn of(rows: &Rows) -> Self {
+        let mut told = Self {
+            outcome: match rows.answer() {
+                None => Outcome::Forward,
+                Some(NoAnswer::Pass) => Outcome::Pass,
+                Some(NoAnswer::Reject) => Outcome::Reject,
+                Some(NoAnswer::Backup | NoAnswer::Drop) => Outcome::Drop,
+            },
+            shares: BTreeMap::new(),
+            fractions: BTreeMap::new(),
+            answers: BTreeMap::new(),
+        };
+        for (to, share) in rows.total() {
+            let (value, fraction) = (share.to_f64().unwrap_or_default(), share.to_string());
+            match to {
+                Destination::Answer(answer) => {
+                    told.answers.insert(answer.as_str().to_owned(), fraction);
+                }
+                Destination::Backend(name) => {
+                    told.shares.insert(name.clone(), value);
+                    told.fractions.insert(name, fraction);
+                }
+            }
+        }
+        told
+    }
+}
+
 impl RingSummary {
-    fn of(ring: &Ring) -> Self {
+    pub(super) fn of(ring: &Ring) -> Self {
         Self {
             length: ring.slots.len(),
             hash: format!("{:016x}", ring_hash(ring)),

@@ -326,10 +326,8 @@ fn a_rule_by_location_prefers_locations_for_its_clients_only() {
 #[test]
 fn a_group_of_both_families_decides_for_each() {
     let text = with_groups(
-        &format!(
-            "[[group]]\nname = \"web\"\npolicy = \"multivalue\"\nprobe = {{ kind = \"none\" }}\n\
-             member = [{{ backend = \"a\" }}, {{ backend = \"b\" }}, {{ backend = \"six\" }}]\n"
-        ),
+        "[[group]]\nname = \"web\"\npolicy = \"multivalue\"\nprobe = { kind = \"none\" }\n\
+         member = [{ backend = \"a\" }, { backend = \"b\" }, { backend = \"six\" }]\n",
         r#"
         [[service]]
         name = "web6"

@@ -1,0 +1,59 @@
+use std::{collections::BTreeMap, rc::Rc};
+
+use super::Side;
+use crate::{
+    model::{Name, NoAnswer, Route, Service},
+    policy::{Destination, Parts, Rows, decide},
+};
+
+/// What clients of each class get of each service of a configuration.
+pub(super) struct Fates<'a> {
+    side: Side<'a>,
+    roots: BTreeMap<&'a Name, Root>,
+    dropped: Rc<Parts>,
+    passed: Rc<Parts>,
+    rejected: Rc<Parts>,
+}
+
+/// What clients get of a group that services name.
+struct Root {
+    /// Each once for what classes mean to it.
+    parts: Vec<Rc<Parts>>,
+    /// For each class which of them.
+    of_class: Vec<usize>,
+}
+
+impl<'a> Fates<'a> {
+    pub(super) fn of(side: Side<'a>) -> Self {
+        let answer = |answer| Rc::new(Rows::one(Destination::Answer(answer)).total());
+        let root = |name: &'a Name| {
+            let (meanings, of_class) = side.clients.meanings(side.model, name);
+            let decisions = meanings
+                .iter()
+                .map(|client| decide(&side.scene, name, client));
+            let parts = decisions.map(|it| Rc::new(it.rows.total())).collect();
+            (name, Root { parts, of_class })
+        };
+        Self {
+            roots: side.model.root_groups().into_iter().map(root).collect(),
+            side,
+            dropped: answer(NoAnswer::Drop),
+            passed: answer(NoAnswer::Pass),
+            rejected: answer(NoAnswer::Reject),
+        }
+    }
+
+    /// What new flows of clients of a class get of a service.
+    pub(super) fn of_class(&self, service: &Service, class: usize) -> Rc<Parts> {
+        let routes = &self.side.clients.partition().classes[class].routes;
+        let group = match routes.get(&service.key()) {
+            Some(Route::Drop) => return Rc::clone(&self.dropped),
+            Some(Route::Pass) => return Rc::clone(&self.passed),
+            Some(Route::Reject) => return Rc::clone(&self.rejected),
+            Some(Route::Group(group)) => group,
+            None => &service.group,
+        };
+        let root = &self.roots[group];
+        Rc::clone(&root.parts[root.of_class[class]])
+    }
+}
