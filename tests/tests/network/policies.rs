@@ -56,8 +56,9 @@ fn start<'lab>(lab: &'lab Lab, rest: &str) -> Daemon<'lab> {
     let mut daemon = Daemon::prepare(lab.edge(), Settings { edge, rest });
     let file = |name: &str| daemon.config().with_file_name(name);
     let rtt = "0.0.0.0/0,west,90\n0.0.0.0/0,east,20\n192.0.2.0/24,west,15\n192.0.2.0/24,east,150\n";
-    fs::write(file("rtt.csv"), rtt).unwrap();
-    fs::write(file("geo.csv"), "192.0.2.0/24,IE\n198.51.100.0/24,JP\n").unwrap();
+    fs::write(file("rtt.csv"), rtt).expect("a place for the file");
+    fs::write(file("geo.csv"), "192.0.2.0/24,IE\n198.51.100.0/24,JP\n")
+        .expect("a place for the file");
     daemon.restart();
     wait_until(DEADLINE, "the service", || {
         status(&daemon)["services"][0]["published"] == true

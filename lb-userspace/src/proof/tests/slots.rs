@@ -69,6 +69,6 @@ fn flows_whose_slot_is_an_answer_end_by_it() {
     dropped.verdict = Verdict::PolicyPassed as u16;
     assert_eq!(
         rig.differences(),
-        ["verdict: decided rule_dropped for 1 flow; found rule_passed for 1 flow"]
+        ["verdict: decided policy_dropped for 1 flow; found policy_passed for 1 flow"]
     );
 }
