@@ -52,6 +52,23 @@ fn the_page_has_every_preset_with_its_stages() {
 }
 
 #[test]
+fn the_page_has_the_weights_of_each_preset() {
+    let (presets, _) = PAGE.split_once("\n## Stages").expect("the part on presets");
+    let by_weight = |stage: &Stage| matches!(stage, Stage::Weight { equal: false, .. });
+    for group in groups() {
+        let Group { policy, stages, .. } = &group;
+        if *policy == Policy::Stages || !stages.iter().any(by_weight) {
+            continue;
+        }
+        let weights = policy.weights();
+        let cell = format!(" | {} to {} (", weights.start(), weights.end());
+        let start = format!("| `{}` |", policy.as_str());
+        let mut rows = presets.lines().filter(|line| line.starts_with(&start));
+        assert!(rows.any(|row| row.contains(&cell)), "{cell} in {start}");
+    }
+}
+
+#[test]
 fn the_page_has_every_stage() {
     let stages = stages();
     assert_eq!(stages.len(), 9, "{stages:?}");
