@@ -13,6 +13,7 @@ mod network {
     mod log;
     mod metrics;
     mod neighbours;
+    mod plan;
     mod privileges;
     mod probes;
     mod proof;

@@ -28,7 +28,6 @@ mod weight;
 use std::collections::BTreeMap;
 
 use self::candidate::{Candidate, Standing};
-pub(crate) use self::explain::percent;
 pub use self::{
     classes::{ClassSummary, ServiceClasses},
     explain::{
@@ -37,6 +36,7 @@ pub use self::{
     rows::{Destination, Parts, Rows},
     scene::{Client, Scene},
 };
+pub(crate) use self::{explain::percent, subset::BUCKETS as SUBSET_BUCKETS};
 use crate::model::{Group, Health, Name, NoAnswer, Share, Spread, Stage, Who};
 
 /// Index into [`Group::members`].

@@ -9,7 +9,7 @@ use crate::model::{Share, Who};
 
 /// Parts of the clients that are told apart. With as many, the parts of the members differ from equal
 /// ones by about a fiftieth.
-const BUCKETS: u32 = 4096;
+pub(crate) const BUCKETS: u32 = 4096;
 
 /// Which `take` of the candidates each part of the clients gets: those with the highest hashes of the
 /// member and the part, so that a member that leaves changes the sets only that it was in (R12;

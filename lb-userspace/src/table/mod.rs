@@ -20,6 +20,7 @@ pub use self::{
     image::{Image, Ring, Served, ServiceSpec, TargetKey, TargetSpec, group_id},
     key::ring_key,
     ring::{DEFAULT_LENGTH, ring, ring_length},
+    rows::rows_length,
     spread::{Destination, Shares, Spread},
     subset::subset,
 };
