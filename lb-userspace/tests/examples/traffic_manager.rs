@@ -76,7 +76,7 @@ fn r12_multivalue_gives_each_client_some() {
     check(
         "multivalue",
         &[
-            case("T92, T236", UNKNOWN, "", "").whatever_the_shares(),
+            case("T92, T236", UNKNOWN, "", "").about_equal(3),
             case("T94, S91", UNKNOWN, down(&["b"]), "a 1/2, c 1/2"),
             case("T97, D52", "2001:db8:7::9", "", "d 1/2, e 1/2").of_service("web6"),
         ],
