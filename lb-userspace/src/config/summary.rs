@@ -282,9 +282,9 @@ targets    6
 prefixes   0
 classes    1
 rings      1
-ring slots 32768 of 1048576, room to change a ring included
+ring slots 32768 of 4194304, room to change a ring included
 memory     16384 KiB for flow_entries
-memory     2048 KiB for ring_slots
+memory     8192 KiB for ring_slots
 ";
         assert_eq!(
             summary(&parse(example).unwrap().model).to_string(),
