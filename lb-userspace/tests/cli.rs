@@ -26,7 +26,7 @@ fn said(arguments: &[&str]) -> (Option<i32>, String, String) {
 
 #[test]
 fn every_command_says_what_it_does() {
-    let words: [(&[&str], _); 20] = [
+    let words: [(&[&str], _); 21] = [
         (&[], "a layer-4 load balancer"),
         (
             &["backend"],
@@ -67,6 +67,7 @@ fn every_command_says_what_it_does() {
         (&["member", "g/a", "enable"], "Take part"),
         (&["member", "g/a", "reset"], "What the configuration says"),
         (&["member", "g/a", "weight"], "Set its weight"),
+        (&["plan"], "Show what a configuration would change"),
         (
             &["reload"],
             "Take the configuration up again, whole or not at all",
@@ -104,6 +105,7 @@ fn the_list_of_commands_is_the_one_that_is_tested_here() {
         "detach",
         "explain",
         "member",
+        "plan",
         "reload",
         "run",
         "status",
@@ -115,7 +117,7 @@ fn the_list_of_commands_is_the_one_that_is_tested_here() {
 
 #[test]
 fn wrong_usage_is_2_and_says_what_is_right() {
-    let cases: [(&[&str], _); 15] = [
+    let cases: [(&[&str], _); 19] = [
         (&["stauts"], "'status'"),
         (&[], "Usage: waggle"),
         (&["status", "--colour"], "--colour"),
@@ -128,6 +130,20 @@ fn wrong_usage_is_2_and_says_what_is_right() {
             &["explain", "--service", "web", "--client", "300.1.1.1"],
             "300.1.1.1",
         ),
+        (&["explain", "--service", "web"], "--client <IP>"),
+        (
+            &[
+                "explain",
+                "--service",
+                "web",
+                "--client",
+                "192.0.2.7",
+                "--all-classes",
+            ],
+            "'--client <IP>' cannot be used with '--all-classes'",
+        ),
+        (&["plan", "f", "--against", "g", "--edge", "e"], "--edge"),
+        (&["plan", "f", "--assume", "g"], "--against <FILE>"),
         (
             &["table", "--client", "192.0.2.7", "--class", "1"],
             "'--client <IP>' cannot be used with '--class <N>'",
@@ -200,7 +216,14 @@ fn check_prints_one_document_for_tools_whatever_it_finds() {
 
 #[test]
 fn without_a_daemon_one_line_says_how_to_start_one() {
-    for command in [&["status"][..], &["reload"], &["backend", "drain", "a"]] {
+    let classes = ["explain", "--service", "web", "--all-classes"];
+    for command in [
+        &["status"][..],
+        &["reload"],
+        &["plan", "next.toml"],
+        &["backend", "drain", "a"],
+        &classes,
+    ] {
         let at = ["--control", "/nonexistent/socket"];
         let (status, stdout, stderr) = said(&[command, &at].concat());
         let expected = "error[no-daemon]: no daemon listens at /nonexistent/socket; start it with \
@@ -415,4 +438,158 @@ fn explain_offline_refuses_a_client_of_the_other_family() {
         stdout.starts_with("service web, client 192.0.2.7\n"),
         "{stdout}"
     );
+}
+
+#[test]
+fn explain_offline_tells_what_every_class_gets() {
+    let (_dir, config) = with_rule();
+    let all = [
+        "explain",
+        "--config",
+        &config,
+        "--service",
+        "web",
+        "--all-classes",
+    ];
+    let (status, text, _) = said(&all);
+    let lines: Vec<Vec<&str>> = text
+        .lines()
+        .map(|line| line.split_whitespace().collect())
+        .collect();
+    assert_eq!(status, Some(0));
+    assert_eq!(lines[0].join(" "), "service web, 2 classes of IPv4 clients");
+    let everybody = lines[3].join(" ");
+    assert!(everybody.starts_with("0 "), "{text}");
+    assert!(
+        everybody.contains(" 0.0.0.0/0 web ") && everybody.ends_with(" all to a"),
+        "{text}"
+    );
+    let dropped = lines[4].join(" ");
+    assert!(
+        dropped.starts_with("1 ") && dropped.ends_with(" - - dropped"),
+        "{text}"
+    );
+
+    let (_, json, _) = said(&[&all[..], &["--format", "json"]].concat());
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(
+        json["classes"][0]["fractions"],
+        serde_json::json!({ "a": "1" })
+    );
+    assert_eq!(json["classes"][1]["outcome"], "drop");
+    let client = [
+        "explain",
+        "--config",
+        &config,
+        "--service",
+        "web",
+        "--format",
+        "json",
+    ];
+    let (_, one, _) = said(&[&client[..], &["--client", "192.0.2.200"]].concat());
+    let one: serde_json::Value = serde_json::from_str(&one).expect("JSON");
+    assert_eq!(json["classes"][0]["ring"], one["ring"]);
+}
+
+#[test]
+fn more_classes_than_anybody_reads_are_counted() {
+    let (_dir, config) = with_rule();
+    let text = fs::read_to_string(&config).expect("it is there");
+    let group = |i: u32| {
+        let member = "[{ backend = \"a\" }]";
+        format!("[[group]]\nname = \"g{i}\"\nmember = {member}\nprobe = {{ kind = \"none\" }}\n")
+    };
+    let rule = |i: u32| format!("{{ clients = [\"10.{i}.0.0/16\"], group = \"g{i}\" }}");
+    let rules: Vec<_> = (0..60).map(rule).collect();
+    let text = text.replace("rule = [", &format!("rule = [{}, ", rules.join(", ")));
+    let edge = "interfaces = [\"eth0\"], ring_slots = 2097152";
+    let text = text.replace("interfaces = [\"eth0\"]", edge);
+    fs::write(&config, text + &(0..60).map(group).collect::<String>()).expect("it is a file");
+    let all = [
+        "explain",
+        "--config",
+        &config,
+        "--service",
+        "web",
+        "--all-classes",
+    ];
+    let (status, text, error) = said(&all);
+    assert_eq!((status, error.as_str()), (Some(0), ""));
+    assert_eq!(text.lines().count(), 3 + 50 + 1, "{text}");
+    assert!(
+        text.ends_with("and 12 more, which --format json tells\n"),
+        "{text}"
+    );
+    let (_, json, _) = said(&[&all[..], &["--format", "json"]].concat());
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(json["classes"].as_array().map(Vec::len), Some(62));
+}
+
+#[test]
+fn plan_tells_two_files_apart_and_3_says_that_something_changes() {
+    let (dir, old) = with_rule();
+    let text = fs::read_to_string(&old).expect("it is there");
+    let new = dir.path().join("next.toml");
+    let new = new.to_str().expect("it is UTF-8");
+    fs::write(new, text.replace("answer = \"drop\"", "answer = \"pass\"")).expect("a file");
+
+    let (status, said_text, error) = said(&["plan", new, "--against", &old]);
+    assert_eq!((status, error.as_str()), (Some(3), ""));
+    let expected = "\
+changes
+  service web: rules changed
+
+service web, changed for <0.01 % of all IPv4 addresses
+  ADDRESSES  SUCH AS       FROM         TO
+  <0.01 %    192.0.2.0/26  dropped  ->  left to this host
+";
+    assert_eq!(said_text, expected);
+    let (status, json, _) = said(&["plan", new, "--against", &old, "--format", "json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(status, Some(3));
+    // 100 addresses of 2^32.
+    assert_eq!(json["services"][0]["part"], "25/1073741824");
+
+    let same = said(&["plan", &old, "--against", &old]);
+    assert_eq!(
+        same,
+        (Some(0), "nothing changes\n".to_owned(), String::new())
+    );
+    let (status, text, error) = said(&["plan", "/nonexistent", "--against", &old]);
+    assert_eq!((status, text.as_str()), (Some(1), ""));
+    assert!(error.starts_with("error[unreadable-file]: "), "{error}");
+}
+
+#[test]
+fn plan_offline_assumes_what_it_is_told() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = |name: &str, text: &str| {
+        let path = dir.path().join(name);
+        fs::write(&path, text).expect("it is a directory of the test's own");
+        path.to_str().expect("it is UTF-8").to_owned()
+    };
+    let text = include_str!("../../config/examples/front-door.toml");
+    let old = file("old.toml", text);
+    let new = file(
+        "new.toml",
+        &text.replace("latency_window = \"30ms\"", "latency_window = \"60ms\""),
+    );
+    let plan = ["plan", &new, "--against", &old];
+    let (status, unmeasured, _) = said(&plan);
+    assert_eq!(status, Some(3));
+    let nobody = "no client of any service gets something else\n";
+    assert!(unmeasured.ends_with(nobody), "{unmeasured}");
+    let assume = file(
+        "assumed.toml",
+        "[health]\nc = \"down\"\n[latency_ms]\na = 15\nb = 30\nd = 60\n",
+    );
+    let (status, measured, _) = said(&[&plan[..], &["--assume", &assume]].concat());
+    assert_eq!(status, Some(3));
+    assert!(
+        measured.contains("a 3/10, b 7/10  ->  a 1/20, b 7/60, d 5/6\n"),
+        "{measured}"
+    );
+    let (status, _, error) = said(&["plan", &new, "--against", &old, "--assume", &old]);
+    assert_eq!(status, Some(1));
+    assert!(error.contains("error[unknown-key]: "), "{error}");
 }

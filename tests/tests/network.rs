@@ -13,6 +13,7 @@ mod network {
     mod log;
     mod metrics;
     mod neighbours;
+    mod plan;
     mod policies;
     mod privileges;
     mod probes;

@@ -12,7 +12,7 @@ mod tests;
 
 use std::{
     collections::{BTreeMap, HashMap},
-    net::IpAddr,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
 };
 
 use lb_common::ServiceKey;
@@ -22,7 +22,7 @@ pub use self::{
     sweep::{Address, extend, laid, runs},
 };
 use crate::{
-    model::{LocationPattern, Model, Region, Route, Rule, Service},
+    model::{self, LocationPattern, Model, Region, Route, Rule, Service},
     whereabouts::Whereabouts,
 };
 
@@ -84,6 +84,28 @@ impl Partition {
             IpAddr::V6(v6) => class_at(&self.v6, v6.to_bits()),
         }
     }
+
+    /// The fewest prefixes that are the clients of all classes but 0, none within another.
+    pub fn prefixes(&self) -> usize {
+        let v4 = |bits: u128| Ipv4Addr::from_bits(bits as u32).into();
+        let v6 = |bits: u128| Ipv6Addr::from_bits(bits).into();
+        prefixes_of(&self.v4, u32::MAX, v4) + prefixes_of(&self.v6, u128::MAX, v6)
+    }
+}
+
+/// The prefixes of runs of other classes than 0, up to the highest address.
+fn prefixes_of<A: Address + Into<u128>>(
+    runs: &[(A, usize)],
+    highest: A,
+    address: impl Fn(u128) -> IpAddr,
+) -> usize {
+    let others = runs.iter().enumerate().filter(|(_, (_, class))| *class > 0);
+    let clients = others.filter_map(|(run, (first, _))| {
+        let next = runs.get(run + 1);
+        let last = next.map_or(highest.into(), |(next, _)| (*next).into() - 1);
+        model::Clients::new(address((*first).into()), address(last))
+    });
+    clients.map(|it| it.prefixes().count()).sum()
 }
 
 fn class_at<A: Ord>(runs: &[(A, usize)], address: A) -> usize {

@@ -24,10 +24,9 @@ impl Names {
     /// The names of a configuration.
     pub(super) fn of_model(model: &Model) -> Self {
         let services = model.services.values();
-        let groups = model.groups.values();
-        let members = groups.flat_map(|group| {
-            let members = group.backends();
-            members.map(move |(.., backend)| (&group.name, &model.backends[backend]))
+        let members = model.groups.keys().flat_map(|group| {
+            let backends = model.backends_within(group).into_iter();
+            backends.map(move |backend| (group, &model.backends[backend]))
         });
         let backends = members.map(|(group, backend)| {
             let key = TargetKey {
@@ -57,9 +56,9 @@ impl Names {
         let targets: BTreeMap<u16, &Target> = tables.targets().collect();
         let groups = || status.view.groups.iter();
         let members = groups().flat_map(|group| &group.members);
-        let backends = members.filter_map(|member| {
-            let target = targets.get(&member.target?)?;
-            Some((target.identity, member.backend.clone()))
+        let backends = members.flat_map(|member| {
+            let of_member = member.targets.iter().filter_map(|id| targets.get(id));
+            of_member.map(|target| (target.identity, member.backend.clone()))
         });
         Self {
             services: tables.services().filter_map(service).collect(),

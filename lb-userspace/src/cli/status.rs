@@ -209,6 +209,9 @@ fn group(group: &GroupView) -> String {
     let mut rows = vec![header(&MEMBER_COLUMNS)];
     rows.extend(group.members.iter().map(member));
     text += &columns(2, &rows);
+    if group.by_client {
+        text += "  shares are those of clients of whom nothing is known\n";
+    }
     if group.members.iter().any(|member| member.overridden) {
         text += "  * set by an operator, not by the file\n";
     }

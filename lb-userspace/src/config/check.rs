@@ -58,8 +58,22 @@ pub(super) fn file(root: &mut Table<'_>, host: Host<'_>) -> Option<Checked> {
         services: by_name(services, |service| &service.name),
         whereabouts: Arc::new(whereabouts),
     };
-    sizes::check(root, &model);
+    // What a mistake left out may be what the rest names.
+    if is_whole(&model) {
+        sizes::check(root, &model);
+    }
     Some(Checked { model, warnings })
+}
+
+/// Whether every name that it uses exists in it.
+fn is_whole(model: &Model) -> bool {
+    let services = model.services.values().flat_map(Service::groups);
+    let groups = model.groups.values();
+    let mut named = services.chain(groups.flat_map(Group::groups));
+    let groups = model.groups.values();
+    let mut backends = groups.flat_map(|it| it.backends().map(|(.., backend)| backend));
+    named.all(|it| model.groups.contains_key(it))
+        && backends.all(|it| model.backends.contains_key(it))
 }
 
 fn by_name<T>(found: Vec<Found<T>>, name: impl Fn(&T) -> &Name) -> BTreeMap<Name, T> {

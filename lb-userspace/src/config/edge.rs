@@ -39,7 +39,7 @@ pub(super) fn read(edge: &mut Table<'_>) -> Option<Edge> {
     let grace = leaf::duration(Duration::ZERO..=Duration::from_secs(3600));
     let startup_grace = edge.or("startup_grace", Duration::from_secs(10), grace);
     let flow_entries = edge.or("flow_entries", ONE_MILLION, flow_entries);
-    let ring_slots = edge.or("ring_slots", ONE_MILLION, ring_slots);
+    let ring_slots = edge.or("ring_slots", 4 * ONE_MILLION, ring_slots);
     let location = edge.optional("location", whereabouts::location);
     let reject_limit = edge.or("reject_limit", 1000, leaf::within(0..=u32::MAX));
     let insert_limit = edge.or("insert_limit", 500_000, leaf::within(1000..=u32::MAX));

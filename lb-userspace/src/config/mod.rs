@@ -27,6 +27,7 @@ mod preset;
 mod probe;
 mod raw;
 mod report;
+mod rings;
 mod service;
 mod sizes;
 mod spelling;

@@ -24,7 +24,7 @@ fn check_tables(root: &Table<'_>, model: &Model) {
         ("service", "services", summary.services.len(), size.services),
         (
             "group",
-            "members of groups that services use",
+            "backends of groups that services name",
             summary.targets,
             // No target has the id 0.
             size.targets - 1,
@@ -97,7 +97,7 @@ mod tests {
             report::Report,
             tests::{GOOD, mistakes},
         },
-        model::{Clients, Prefix, Rule},
+        model::{Clients, Member, Prefix, Rule, Who},
     };
 
     /// A configuration with another group and service `h`.
@@ -117,8 +117,8 @@ mod tests {
         };
         assert_eq!(pool(GOOD, 32_768), [""; 0]);
         let two = two_groups("{ backend = \"a\" }");
-        let expected = "edge.ring_slots: 49088 is too small for the rings of 2 groups and the \
-            change of one; use at least 49152";
+        let expected = "edge.ring_slots: 49088 is too small for 2 rings and the change of those of \
+            a group; use at least 49152";
         assert_eq!(pool(&two, 49_088), [expected]);
         assert_eq!(pool(&two, 49_152), [""; 0]);
     }
@@ -142,13 +142,18 @@ mod tests {
     #[test]
     fn more_members_than_there_are_targets() {
         let mut model = parse(GOOD).unwrap().model;
-        let mut with_members = |count: usize| {
+        let mut with_members = |count: u32| {
+            let backend = model.backends["a"].clone();
+            for number in 0..count {
+                model.backends.insert(name_of(number), backend.clone());
+            }
+            let member = |number| Member::new(Who::Backend(name_of(number)));
             let members = &mut model.groups.get_mut("g").unwrap().members;
-            members.resize(count, members[0].clone());
+            *members = (0..count).map(member).collect();
             too_large(&model)
         };
         assert_eq!(with_members(4095), "");
-        let expected = "group: there are 4096 members of groups that services use; \
+        let expected = "group: there are 4096 backends of groups that services name; \
             use at most 4095, or spread them over several edges";
         assert_eq!(with_members(4096), expected);
     }
@@ -231,7 +236,12 @@ mod tests {
             let mut rules = vec![by_8.collect(), by_16.collect()];
             rules.extend((0..others).map(other));
             let mut model = parse(GOOD).unwrap().model;
+            model.edge.ring_slots = 1 << 26;
             let service = model.services.remove("s").unwrap();
+            for number in 0..256 {
+                let group = model.groups["g"].clone();
+                model.groups.insert(name_of(number), group);
+            }
             for (number, rules) in (0..).zip(rules) {
                 let mut service = Service {
                     name: name_of(number),

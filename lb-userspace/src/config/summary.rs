@@ -1,14 +1,11 @@
-use std::{collections::BTreeMap, fmt, net::SocketAddr};
+use std::{fmt, net::SocketAddr};
 
 use lb_common::{CHUNK, Chunk, Entry};
 
+use super::rings::rings;
 use crate::{
     class::Clients,
-    model::{
-        Group, HttpProbe, Initial, Method, Model, Name, Probe, ProbeKind, Service, Share, Stage,
-        Trust,
-    },
-    table::ring_length,
+    model::{Group, HttpProbe, Initial, Method, Model, Name, Probe, ProbeKind, Stage, Trust},
 };
 
 /// What a configuration means, for `waggle check`.
@@ -24,18 +21,20 @@ pub struct Summary {
     pub groups: Vec<GroupSummary>,
     /// Number of backends.
     pub backends: usize,
-    /// Entries needed in the table of targets: one for each member of a group that a service uses.
+    /// Entries needed in the table of targets: for each group that services name one for each backend in
+    /// it or in groups within it.
     pub targets: usize,
-    /// Prefixes of clients that rules name, ranges cut into as few as possible.
+    /// Prefixes of the clients of all classes but 0: the fewest of which none is within another.
     pub prefixes: usize,
-    /// Classes of clients that rules tell apart; 1 without rules.
+    /// Classes of clients that rules and policies tell apart; 1 without any.
     pub classes: usize,
     /// Entries that tell where clients are.
     pub whereabouts: WhereaboutsSummary,
-    /// Rings needed at a time.
+    /// Rings that differ, with all members up: one for each group that services name, or several if it
+    /// decides by client.
     pub rings: usize,
-    /// Slots of the ring pool needed: for all rings, and for the longest once more, as a new ring
-    /// stands beside the one that it replaces.
+    /// Slots of the ring pool needed for as many rings, whatever the health of the members, and for those of
+    /// the group with the most once more, as new rings stand beside those that they replace.
     pub ring_slots: u64,
     /// Slots of the ring pool that there will be.
     pub ring_pool: u32,
@@ -93,15 +92,14 @@ pub struct MapMemory {
     pub bytes: u64,
 }
 
-/// What `model` means. The need for ring slots is the most that any health of the members leads to.
+/// What `model` means.
 pub fn summary(model: &Model) -> Summary {
     let edge = &model.edge;
-    let used: BTreeMap<&Name, &Group> = model
-        .services
-        .values()
-        .flat_map(Service::groups)
-        .filter_map(|group| model.groups.get_key_value(group))
-        .collect();
+    let clients = Clients::of(model);
+    let partition = clients.partition();
+    let rings = rings(model, &clients);
+    let targets = model.root_groups().into_iter();
+    let targets = targets.map(|root| model.backends_within(root).len());
     let services = model.services.values().map(|service| ServiceSummary {
         name: service.name.clone(),
         address: SocketAddr::new(service.address, service.port),
@@ -109,11 +107,6 @@ pub fn summary(model: &Model) -> Summary {
         group: service.group.clone(),
         rules: service.rules.len(),
     });
-    let rules = model.services.values().flat_map(|service| &service.rules);
-    let prefixes = rules
-        .flat_map(|rule| rule.clients())
-        .map(|it| it.prefixes().count());
-    let slots: Vec<u64> = used.values().map(|group| ring_slots(group)).collect();
     let memory = |setting, entries: u32, size: usize| MapMemory {
         setting,
         bytes: u64::from(entries) * size as u64,
@@ -124,42 +117,22 @@ pub fn summary(model: &Model) -> Summary {
         services: services.collect(),
         groups: model.groups.values().map(group_summary).collect(),
         backends: model.backends.len(),
-        targets: used.values().map(|group| group.members.len()).sum(),
-        prefixes: prefixes.sum(),
-        classes: Clients::of(model).partition().classes.len(),
+        targets: targets.sum(),
+        prefixes: partition.prefixes(),
+        classes: partition.classes.len(),
         whereabouts: WhereaboutsSummary {
             locations: model.whereabouts.locations().entries(),
             geography: model.whereabouts.regions().entries(),
             latency: model.whereabouts.latencies().entries(),
         },
-        rings: used.len(),
-        ring_slots: slots.iter().sum::<u64>() + slots.iter().max().unwrap_or(&0),
+        rings: rings.number,
+        ring_slots: rings.slots,
         ring_pool: edge.ring_slots,
         memory: vec![
             memory("flow_entries", edge.flow_entries, size_of::<Entry>()),
             memory("ring_slots", edge.ring_slots, size_of::<Chunk>() / CHUNK),
         ],
     }
-}
-
-/// The slots that a group's longest ring takes in the pool. Shares are smallest when all members of
-/// one priority take part, or, when all are down, all members alike.
-fn ring_slots(group: &Group) -> u64 {
-    let mut weights: BTreeMap<_, Vec<u64>> = BTreeMap::new();
-    for member in &group.members {
-        let weight = u64::from(member.weight.value());
-        if weight == 0 {
-            continue;
-        }
-        weights.entry(member.priority).or_default().push(weight);
-    }
-    let parts = weights.values().filter_map(|weights| {
-        let smallest = weights.iter().min()?;
-        Some(weights.iter().sum::<u64>().div_ceil(*smallest))
-    });
-    let parts = parts.chain([group.members.len() as u64]).max();
-    let smallest = Share::new(1.into(), parts.unwrap_or(1).max(1).into());
-    ring_length(&smallest).next_multiple_of(CHUNK) as u64
 }
 
 fn group_summary(group: &Group) -> GroupSummary {
@@ -290,12 +263,9 @@ impl fmt::Display for Summary {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        config::{
-            parse,
-            tests::{GOOD, with},
-        },
-        model::{Priority, Weight},
+    use crate::config::{
+        parse,
+        tests::{GOOD, with},
     };
 
     #[test]
@@ -312,9 +282,9 @@ targets    6
 prefixes   0
 classes    1
 rings      1
-ring slots 32768 of 1048576, room to change a ring included
+ring slots 32768 of 4194304, room to change a ring included
 memory     16384 KiB for flow_entries
-memory     2048 KiB for ring_slots
+memory     8192 KiB for ring_slots
 ";
         assert_eq!(
             summary(&parse(example).unwrap().model).to_string(),
@@ -369,46 +339,5 @@ memory     2048 KiB for ring_slots
             ..
         } = summary(&model);
         assert_eq!((groups.len(), targets, rings), (2, 2, 1));
-    }
-
-    #[test]
-    fn a_small_share_needs_a_long_ring() {
-        let mut group = parse(GOOD).unwrap().model.groups.remove("g").unwrap();
-        group.members.truncate(1);
-        group.members[0].weight = Weight::new(1).unwrap();
-        let mut large = group.members[0].clone();
-        large.weight = Weight::new(1000).unwrap();
-        let mut slots = |large_members: usize| {
-            group.members.resize(1 + large_members, large.clone());
-            ring_slots(&group)
-        };
-        let expected = [
-            (0, 16_384),
-            (1, 16_384),
-            (2, 65_536),
-            (7, 262_144),
-            (200, 1_048_576),
-        ];
-        for (large_members, expected) in expected {
-            assert_eq!(
-                slots(large_members),
-                expected,
-                "1 part of {large_members}001"
-            );
-        }
-    }
-
-    #[test]
-    fn members_of_another_priority_share_only_when_all_are_down() {
-        let mut group = parse(GOOD).unwrap().model.groups.remove("g").unwrap();
-        let [small, large] = [1, 1000].map(|weight| Weight::new(weight).unwrap());
-        group.members[0].weight = small;
-        group.members[1].weight = large;
-        group.members[1].priority = Priority::new(2).unwrap();
-        let spare = group.members[1].clone();
-        group.members.resize(1000, spare.clone());
-        assert_eq!(ring_slots(&group), 16_384);
-        group.members.resize(1700, spare);
-        assert_eq!(ring_slots(&group), 65_536);
     }
 }

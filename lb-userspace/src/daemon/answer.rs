@@ -14,7 +14,7 @@ use crate::{
     config,
     control::{EdgeView, Reloaded, Reply, Request, Status},
     dataplane::{DoesNotFit, Totals, diff, monotonic},
-    engine::{AdminChange, Effect, Engine, Event},
+    engine::{AdminChange, Effect, Engine, Event, GroupView, View},
     model::{Name, changes, needs_restart},
     plan::Plan,
     refusal::{
@@ -167,16 +167,7 @@ impl Daemon {
             let counter = known.and_then(|known| totals.services.get(&known.key()));
             service.packets = counter.map(|counter| counter.packets);
         }
-        for group in &mut view.groups {
-            for member in &mut group.members {
-                let key = self.engine.target_key(&group.name, &member.backend);
-                member.target = key.and_then(|key| self.tables.target_id(&key));
-                member.flows = member.target.map(|id| named.get(&id).copied().unwrap_or(0));
-                member.packets = member
-                    .target
-                    .map(|id| totals.targets.get(&id).map_or(0, |counter| counter.packets));
-            }
-        }
+        self.count_members(&mut view, totals, named);
         let edge = &self.engine.model().edge;
         Status {
             edge: EdgeView {
@@ -197,6 +188,30 @@ impl Daemon {
             pending: (self.pending.as_ref()).map(|(_, why)| why.clone().into()),
             verdicts: totals.packets_by_verdict(),
             flow_events: totals.packets_by_flow_event(),
+        }
+    }
+
+    /// Fills in what the kernel counted of members. Targets are of the groups that services name, and a
+    /// member of a group within several of them has one in each.
+    fn count_members(&self, view: &mut View, totals: &Totals, named: &BTreeMap<u16, u64>) {
+        let model = self.engine.model();
+        let roots = model.root_groups().into_iter();
+        let roots: Vec<_> = roots.map(|root| (root, model.within(root))).collect();
+        for GroupView { name, members, .. } in &mut view.groups {
+            let around = roots.iter().filter(|(_, within)| within.contains(name));
+            let around: BTreeSet<_> = around.map(|(root, _)| *root).chain([&*name]).collect();
+            for member in members.iter_mut().filter(|member| !member.is_group) {
+                let targets = around.iter();
+                let targets = targets.filter_map(|root| self.target(root, &member.backend));
+                member.targets = targets.collect();
+                let sum = |count: &dyn Fn(&u16) -> u64| {
+                    let known = !member.targets.is_empty();
+                    known.then(|| member.targets.iter().map(count).sum())
+                };
+                member.flows = sum(&|id| named.get(id).copied().unwrap_or(0));
+                member.packets =
+                    sum(&|id| totals.targets.get(id).map_or(0, |counter| counter.packets));
+            }
         }
     }
 }

@@ -74,14 +74,21 @@ impl Daemon {
         });
         let services = services.collect();
         let ledger = &mut self.measures.targets;
-        let members = status.view.groups.iter();
-        let members = members.flat_map(|it| it.members.iter().map(|member| (&it.name, member)));
-        let targets = members.filter_map(|(group, member)| {
-            let counter = targets.get(&member.target?)?;
-            let name = (group.clone(), member.backend.clone());
-            Some((name.clone(), ledger.total(name, *counter)))
-        });
-        let targets = targets.collect();
+        let mut live = BTreeMap::new();
+        let mut counted = BTreeMap::new();
+        for group in model.groups.keys() {
+            for backend in model.backends_within(group) {
+                let key = self.engine.target_key(group, backend);
+                let Some(id) = key.and_then(|key| self.tables.target_id(&key)) else {
+                    continue;
+                };
+                let name = (group.clone(), backend.clone());
+                live.insert(name.clone(), named.get(&id).copied().unwrap_or(0));
+                if let Some(counter) = targets.get(&id) {
+                    counted.insert(name.clone(), ledger.total(name, *counter));
+                }
+            }
+        }
         let now = unix_time().as_secs_f64();
         Ok(Snapshot {
             status,
@@ -92,7 +99,8 @@ impl Daemon {
             verdicts,
             flow_events,
             services,
-            targets,
+            targets: counted,
+            flows: live,
             probes: self.measures.probes(),
         })
     }

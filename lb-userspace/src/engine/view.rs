@@ -90,11 +90,13 @@ pub struct MemberView {
     pub share: String,
     /// The same, from 0 to 1.
     pub share_value: f64,
-    /// Number of its target in the kernel's tables, which the daemon fills in.
-    pub target: Option<u16>,
-    /// Live flows, which the daemon fills in.
+    /// Numbers of its targets in the kernel's tables, which the daemon fills in: a backend has one for
+    /// each group that services name and that this one is, or is within.
+    #[serde(default)]
+    pub targets: Vec<u16>,
+    /// Live flows of these targets, which the daemon fills in; none without a target.
     pub flows: Option<u64>,
-    /// Packets forwarded, which the daemon fills in.
+    /// Packets forwarded to these targets, which the daemon fills in.
     pub packets: Option<u64>,
 }
 
@@ -234,7 +236,7 @@ impl Engine {
                 share_value: share
                     .and_then(num_traits::ToPrimitive::to_f64)
                     .unwrap_or(0.0),
-                target: None,
+                targets: Vec::new(),
                 flows: None,
                 packets: None,
             }

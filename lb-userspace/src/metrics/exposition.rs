@@ -143,18 +143,22 @@ fn members(groups: &[GroupView], text: &mut Text) {
     let admin = all()
         .flat_map(|it| admins.map(|(word, admin)| (with(it, word), (it.1.admin == admin).into())));
     text.family(&names::ADMIN, admin);
-    let reachable = all().map(|it| (labels(it), it.1.unreachable.is_none().into()));
+    let backends = all().filter(|(_, member)| !member.is_group);
+    let reachable = backends.map(|it| (labels(it), it.1.unreachable.is_none().into()));
     text.family(&names::REACHABLE, reachable);
     let decided = all().filter(|(group, _)| !group.undecided);
     let share = decided.map(|it| (labels(it), it.1.share_value.into()));
     text.family(&names::SHARE, share);
     let latency = all().filter_map(|it| Some((labels(it), (it.1.latency_ms? / 1e3).into())));
     text.family(&names::LATENCY, latency);
-    let flows = all().filter_map(|it| Some((labels(it), Value::Count(it.1.flows?))));
-    text.family(&names::TARGET_FLOWS, flows);
 }
 
 fn targets(snapshot: &Snapshot, text: &mut Text) {
+    let flows = snapshot.flows.iter();
+    let flows = flows.map(|((group, backend), flows)| {
+        ([group.as_str(), backend.as_str()], Value::Count(*flows))
+    });
+    text.family(&names::TARGET_FLOWS, flows);
     let counters = snapshot.targets.iter();
     let counters =
         counters.map(|((group, backend), counter)| ([group.as_str(), backend.as_str()], *counter));

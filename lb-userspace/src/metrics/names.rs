@@ -110,15 +110,15 @@ metrics! {
     Gauge HEALTH = "waggle_member_health" ["group", "backend", "health"];
     /// What the operator wants of a member: 1 for one of enable, drain and disable, 0 for the others.
     Gauge ADMIN = "waggle_member_admin" ["group", "backend", "admin"];
-    /// Whether packets can reach a member (1 or 0).
+    /// Whether packets can reach a member that is a backend (1 or 0).
     Gauge REACHABLE = "waggle_member_reachable" ["group", "backend"];
     /// A member's part of its group's new flows, from 0 to 1; none while the group is undecided.
     Gauge SHARE = "waggle_member_share_ratio" ["group", "backend"];
     /// Published probe latency of a member; none before its first good probe.
     Gauge LATENCY = "waggle_member_latency_seconds" ["group", "backend"];
-    /// Live flow entries of a target, counted at most every ten seconds.
+    /// Live flow entries of a target, a backend in or within a group that services name, counted at most every ten seconds.
     Gauge TARGET_FLOWS = "waggle_target_live_flows" ["group", "backend"];
-    /// Packets forwarded to a target, which is a backend in one group.
+    /// Packets forwarded to a target, which is a backend in or within one group that services name.
     Counter TARGET_PACKETS = "waggle_target_packets_total" ["group", "backend"];
     /// Bytes of the frames of these packets.
     Counter TARGET_BYTES = "waggle_target_bytes_total" ["group", "backend"];

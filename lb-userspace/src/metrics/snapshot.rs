@@ -27,8 +27,11 @@ pub struct Snapshot {
     pub flow_events: BTreeMap<FlowEvent, Counter>,
     /// By service; those that the kernel's tables have.
     pub services: BTreeMap<Name, Counter>,
-    /// By group and backend; those that the kernel's tables have.
+    /// By group and backend; those that the kernel's tables have. The group is one that services name, and
+    /// the backend is in it or in a group within it.
     pub targets: BTreeMap<(Name, Name), Counter>,
+    /// Live flows of the same, some seconds old.
+    pub flows: BTreeMap<(Name, Name), u64>,
     /// Results of the probes that go on.
     pub probes: BTreeMap<Endpoint, ProbeResults>,
 }

@@ -177,6 +177,15 @@ impl Model {
         found
     }
 
+    /// The backends that a group may send flows to, itself or through others.
+    pub fn backends_within<'a>(&'a self, group: &'a Name) -> BTreeSet<&'a Name> {
+        let within = self.within(group).into_iter();
+        let groups = within.filter_map(|it| self.groups.get(it));
+        groups
+            .flat_map(|it| it.backends().map(|(.., backend)| backend))
+            .collect()
+    }
+
     /// The groups that services and their rules name.
     pub fn root_groups(&self) -> BTreeSet<&Name> {
         self.services.values().flat_map(Service::groups).collect()

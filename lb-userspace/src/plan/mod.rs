@@ -12,7 +12,7 @@ use std::{
 };
 
 use num_bigint::BigInt;
-use num_traits::{ToPrimitive as _, Zero as _};
+use num_traits::{One as _, ToPrimitive as _, Zero as _};
 use serde::{Deserialize, Serialize};
 
 use self::{
@@ -21,7 +21,7 @@ use self::{
 };
 use crate::{
     class::Clients,
-    model::{Model, Name, Service, Share, changes, needs_restart},
+    model::{Model, Name, Prefix, Service, Share, changes, family, needs_restart},
     policy::{Destination, Parts, Scene},
     refusal::Problem,
 };
@@ -255,10 +255,12 @@ impl Moved {
         let told = changed.iter().take(MOST_MOVES);
         let told = told.map(|((from, to), addresses)| {
             let part = part(&addresses.count);
+            let sample = addresses.sample;
+            let everybody = Prefix::around(sample.first(), 0).filter(|_| part.is_one());
             Move {
                 part: part.to_string(),
                 part_value: value(&part),
-                sample: addresses.sample.to_string(),
+                sample: everybody.unwrap_or(sample).to_string(),
                 from: from.as_deref().map(Distribution::of),
                 to: to.as_deref().map(Distribution::of),
             }
@@ -270,7 +272,7 @@ impl Moved {
                 (true, false) => ServiceChange::Removed,
                 (true, true) => ServiceChange::Changed,
             },
-            family: crate::model::family(service.address).to_owned(),
+            family: family(service.address).to_owned(),
             part: all.to_string(),
             part_value: value(&all),
             moves: told.collect(),

@@ -28,7 +28,6 @@ mod weight;
 
 use std::collections::BTreeMap;
 
-pub(crate) use self::explain::percent;
 use self::{
     candidate::{Candidate, Standing},
     walk::{Split, Step, Walk},
@@ -41,6 +40,7 @@ pub use self::{
     rows::{Destination, Parts, Rows},
     scene::{Client, Scene},
 };
+pub(crate) use self::{explain::percent, subset::BUCKETS as SUBSET_BUCKETS};
 use crate::model::{Health, Name, Share};
 
 /// Index into [`crate::model::Group::members`].

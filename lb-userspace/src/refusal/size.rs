@@ -5,9 +5,11 @@ refusals! {
     "too-many" too_many(number, what, most):
         "there are {number} {what}"; "use at most {most}, or spread them over several edges";
 
-    /// Each group has a ring in the pool, and a new ring stands beside the old one for a moment.
+    /// Each group that services name has a ring in the pool, or several if it decides by client, and its new
+    /// rings stand beside the old ones for a moment. Rings are counted with all members up, and are as long
+    /// as any health of the members makes them.
     "small-ring-pool" small_ring_pool(size, rings, needed):
-        "{size} is too small for the rings of {rings} groups and the change of one";
+        "{size} is too small for {rings} rings and the change of those of a group";
         "use at least {needed}";
 
     /// A class is what the rules of all services do for a client; the tables have 15 bits for one.

@@ -19,5 +19,6 @@ pub use self::{
     image::{Image, Ring, Served, ServiceSpec, TargetKey, TargetSpec, group_id},
     key::ring_key,
     ring::{DEFAULT_LENGTH, ring, ring_length},
+    rows::rows_length,
     spread::{Destination, Shares, Spread},
 };

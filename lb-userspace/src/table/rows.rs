@@ -6,6 +6,8 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 use lb_common::Answer;
+use num_bigint::BigInt;
+use num_traits::One as _;
 use sha2::{Digest, Sha256};
 
 use super::{
@@ -58,6 +60,25 @@ pub(super) fn of_parts(group: &Name, parts: &[(Share, Shares)]) -> Ring {
     let won = race(&entrants, rows).into_iter();
     let rows: Vec<_> = won.map(|entrant| numbers[usize::from(entrant)]).collect();
     filled(group, &contents, &rows, columns)
+}
+
+/// The slots of the ring of a spread by clients and flows whose smallest part of the clients is `part`,
+/// and whose smallest share of a client's flows is `share`.
+pub fn rows_length(part: &Share, share: &Share) -> usize {
+    let enough = |share: &Share, length: &usize, fewest: usize| {
+        (share * BigInt::from(*length)).to_integer() >= fewest.into()
+    };
+    let columns = match share.is_one() {
+        true => 1,
+        false => {
+            let first = COLUMNS.iter().find(|it| enough(share, it, FEWEST_COLUMNS));
+            *first.unwrap_or(&COLUMNS[COLUMNS.len() - 1])
+        }
+    };
+    let fits = |rows: &&usize| **rows * columns <= LONGEST;
+    let most = ROWS.iter().rfind(fits).unwrap_or(&ROWS[0]);
+    let rows = ROWS.iter().find(|it| enough(part, it, FEWEST_ROWS));
+    rows.unwrap_or(most).min(most) * columns
 }
 
 /// What a row says.

@@ -55,7 +55,7 @@ fn service(service: &ServicePlan) -> String {
         ServiceChange::Added => format!("service {name}, added\n"),
         ServiceChange::Removed => format!("service {name}, removed\n"),
         ServiceChange::Changed => format!(
-            "service {name}, other for {} of all {family} addresses\n",
+            "service {name}, changed for {} of all {family} addresses\n",
             share(part, *part_value)
         ),
     };

@@ -170,3 +170,21 @@ fn many_columns_leave_room_for_fewer_rows() {
         "it has a row still"
     );
 }
+
+#[test]
+fn the_length_is_known_before_the_ring_is_made() {
+    let share = |parts: u64| Share::new(1.into(), parts.into());
+    for (part, flow, expected) in [
+        (2, 2, 1_021 * 37),
+        (110, 3, 4_093 * 67),
+        (2, 31, 1_021 * 521),
+        (9_000, 2, 16_381 * 37),
+    ] {
+        let one = parts(&[(1, 1), (2, flow - 1)]);
+        let other = parts(&[(3, 1)]);
+        let rest = Share::from_integer(1.into()) - share(part);
+        let ring = made(&Spread::Rows(vec![(share(part), one), (rest, other)]));
+        let known = rows_length(&share(part), &share(flow));
+        assert_eq!((ring.slots.len(), known), (expected, expected));
+    }
+}
