@@ -294,7 +294,7 @@ prop_compose! {
         let mut seen = BTreeSet::new();
         let rules = rules.into_iter().filter_map(|((place, length), fate)| {
             let address = IpAddr::V4(Ipv4Addr::from_bits(0xc000_0200 + 5 * place));
-            let prefix = crate::model::Prefix::around(address, length)?;
+            let prefix = Prefix::around(address, length)?;
             let route = ["answer = \"drop\"", "answer = \"pass\"", "group = \"office\"", "group = \"web\""][fate];
             seen.insert(prefix).then(|| format!("{{ clients = [\"{prefix}\"], {route} }}"))
         });
