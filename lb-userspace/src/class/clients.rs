@@ -96,11 +96,15 @@ impl Clients {
 
     /// What all classes mean to a root group: each meaning once, and for each class which it is.
     pub fn meanings(&self, model: &Model, root: &Name) -> (Vec<policy::Client>, Vec<usize>) {
+        let classes = &self.partition.classes;
+        if !self.tells_apart(model, root) {
+            return (vec![self.client(model, root, 0)], vec![0; classes.len()]);
+        }
         let asked = self.asked_by(model, root);
         let mut known = HashMap::new();
         let mut meanings = Vec::new();
-        let mut of_class = Vec::with_capacity(self.partition.classes.len());
-        for class in &self.partition.classes {
+        let mut of_class = Vec::with_capacity(classes.len());
+        for class in classes {
             let choices: Vec<usize> = asked.iter().map(|input| class.inputs[*input]).collect();
             let prefer = self.prefer(model, root, class);
             let meaning = *known.entry((choices, prefer)).or_insert_with_key(|_| {
@@ -147,6 +151,9 @@ impl Clients {
         root: &Name,
         class: &Class,
     ) -> Vec<crate::model::LocationPattern> {
+        if class.prefer.is_empty() {
+            return Vec::new();
+        }
         let mut services = services_of(model, root);
         let prefer = services.find_map(|service| {
             let key = service.key();
@@ -187,8 +194,11 @@ impl Clients {
 }
 
 fn services_of<'a>(model: &'a Model, root: &'a Name) -> impl Iterator<Item = &'a Service> {
-    let services = model.services.values();
-    services.filter(move |it| it.groups().any(|group| group == root))
+    let leads = |service: &Service| {
+        let mut routes = service.rules.iter().map(|rule| rule.route.group());
+        service.group == *root || routes.any(|group| group == Some(root))
+    };
+    model.services.values().filter(move |it| leads(it))
 }
 
 /// Whether clients of both families come to a group.

@@ -54,7 +54,7 @@ fn members_of_another_priority_share_only_when_all_are_down() {
 const STAGES: [&str; 4] = [
     "policy = \"weighted\"",
     "stages = [{ stage = \"available\" }, { stage = \"weight\", spread = \"client\" }]",
-    "stages = [{ stage = \"available\", all_down = \"round-robin\" }, { stage = \"subset\", take = 1 }, { stage = \"weight\" }]",
+    "stages = [{ stage = \"available\", all_down = \"rr-all\" }, { stage = \"subset\", take = 1 }, { stage = \"weight\" }]",
     "stages = [{ stage = \"priority\" }]",
 ];
 
