@@ -14,6 +14,11 @@ pub struct Control {
     pub clients: u32,
     /// CLOCK_MONOTONIC in nanoseconds of the daemon's last turn.
     pub heartbeat: u64,
+    /// MAC address of the interface; all zero while it is not known. A frame for another one is
+    /// another host's.
+    pub station: [u8; 6],
+    /// Always 0.
+    pub reserved: [u8; 2],
     /// Coefficients of the ring hash, derived from the configuration: the same on every edge that
     /// shares a service address.
     pub ring_key: HashKey,
@@ -24,4 +29,7 @@ pub struct Control {
 /// Where in [`Control`] the heartbeat stands, in bytes.
 pub const HEARTBEAT_OFFSET: usize = offset_of!(Control, heartbeat);
 
-abi! { Control = 400 align 8 }
+/// Where in [`Control`] the station stands, in bytes.
+pub const STATION_OFFSET: usize = offset_of!(Control, station);
+
+abi! { Control = 408 align 8 }

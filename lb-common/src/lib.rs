@@ -22,7 +22,7 @@ mod verdict;
 pub use self::{
     address::Address,
     client::{CLASSES, CLIENT_BUFFERS, LONG_NETWORKS, LongNetwork, Networks, Place, V6_PREFIXES},
-    control::{Control, HEARTBEAT_OFFSET},
+    control::{Control, HEARTBEAT_OFFSET, STATION_OFFSET},
     flow::{Bucket, Entry, FlowState, IDLE_TICKS, IdleTicks, TICK_SHIFT, WAYS, tick},
     hash::{FLOW_PASSES, HashKey},
     proof::Proof,

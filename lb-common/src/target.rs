@@ -166,6 +166,12 @@ impl Mac {
     pub const fn is_known(self) -> bool {
         self.0 != 0
     }
+
+    /// Whether it stands for one station, and not for many.
+    #[inline(always)]
+    pub const fn is_unicast(self) -> bool {
+        self.is_known() && self.0 & 1 == 0
+    }
 }
 
 /// The first half of a [`Target`] as the packet program reads it: in whole words, each read and cut

@@ -36,6 +36,18 @@ impl Ports {
         Self(word)
     }
 
+    /// The word that [`Self::of_word`] takes.
+    #[inline(always)]
+    pub const fn word(self) -> u32 {
+        self.0
+    }
+
+    /// What the first four bytes of a packet back to the client are, as they stand in memory.
+    #[inline(always)]
+    pub const fn reversed(self) -> u32 {
+        self.0.rotate_left(16)
+    }
+
     /// The client's port.
     #[inline(always)]
     pub const fn client(self) -> u16 {

@@ -50,10 +50,16 @@ names! {
         NoHeadroom = "no_headroom",
         /// Dropped: its time to live ended here.
         TtlExpired = "ttl_expired",
-        /// Dropped: a rule of the service says so for this client.
-        RuleDropped = "rule_dropped",
-        /// Passed untouched: a rule of the service says so for this client.
-        RulePassed = "rule_passed",
+        /// Dropped: a rule or the policy of the service says so for this client.
+        PolicyDropped = "policy_dropped",
+        /// Passed untouched: a rule or the policy of the service says so for this client.
+        PolicyPassed = "policy_passed",
+        /// Rejected by a rule or the policy of the service: a TCP reset or an ICMP error went back.
+        Rejected = "rejected",
+        /// Dropped: to be rejected, but this CPU has sent as many rejections as it may.
+        RejectLimited = "reject_limited",
+        /// Dropped: to be rejected, but nobody may be told: a reset, or a sender that is not one host.
+        RejectSilent = "reject_silent",
     }
 }
 

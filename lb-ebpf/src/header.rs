@@ -48,14 +48,38 @@ pub type FrameV4 = Frame<Ipv4Hdr>;
 /// With a packet of IPv6.
 pub type FrameV6 = Frame<Ipv6Hdr>;
 
+/// An IP header with what is right behind it.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Before<T, U> {
+    /// The IP header.
+    pub ip: T,
+    /// What it carries, or the beginning of that.
+    pub payload: U,
+}
+
+/// A frame that is a TCP segment without data, over IPv4.
+pub type ResetV4 = Frame<Before<Ipv4Hdr, Tcp>>;
+
+/// The same over IPv6.
+pub type ResetV6 = Frame<Before<Ipv6Hdr, Tcp>>;
+
+/// A frame that begins an ICMP error.
+pub type UnreachableV4 = Frame<Before<Ipv4Hdr, Icmp>>;
+
+/// A frame that begins an ICMPv6 error.
+pub type UnreachableV6 = Frame<Before<Ipv6Hdr, Icmp>>;
+
 /// The TCP header without options (RFC 9293, 3.1).
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Tcp {
     /// Source and destination, network order.
     pub ports: [u8; 4],
-    /// Sequence and acknowledgment number.
-    pub numbers: [u8; 8],
+    /// Sequence number, network order.
+    pub sequence: [u8; 4],
+    /// Acknowledgment number, network order.
+    pub acknowledgment: [u8; 4],
     /// Length of the header in words of four bytes, in the high half.
     pub data_offset: u8,
     /// The flags, FIN in the lowest bit.
@@ -74,6 +98,24 @@ pub struct Udp {
     pub length: [u8; 2],
     /// The checksum; 0 for none.
     pub checksum: [u8; 2],
+}
+
+/// The header of an ICMP or ICMPv6 error (RFC 792; RFC 4443, 2.1).
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Icmp {
+    /// Type, code and checksum.
+    pub what: [u8; 4],
+    /// Depends on the type; of these errors nothing.
+    pub unused: [u8; 4],
+}
+
+/// Bytes of whatever meaning.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Bytes<const N: usize> {
+    /// All of them.
+    pub all: [u8; N],
 }
 
 /// How every IPv6 extension header begins, the fragment header too (RFC 8200, 4).
@@ -149,4 +191,13 @@ headers! {
     Udp = 8,
     FrameV4 = 34,
     FrameV6 = 54,
+    Icmp = 8,
+    ResetV4 = 54,
+    ResetV6 = 74,
+    UnreachableV4 = 42,
+    UnreachableV6 = 62,
+    Bytes<1> = 1,
+    Bytes<2> = 2,
+    Bytes<4> = 4,
+    Bytes<64> = 64,
 }

@@ -52,6 +52,17 @@ pub struct Packet<'p> {
     pub frame: Frame<'p>,
     /// What they say.
     pub flow: Flow,
+    /// Its TCP segment, if that is what it carries.
+    pub segment: Option<Segment<'p>>,
+}
+
+/// A TCP segment.
+#[derive(Debug)]
+pub struct Segment<'p> {
+    /// Its header, without options.
+    pub header: &'p mut Tcp,
+    /// Bytes of header, options and data.
+    pub length: u32,
 }
 
 /// The headers that a frame begins with.
@@ -70,6 +81,15 @@ impl Frame<'_> {
         match self {
             Self::V4(frame) => &mut frame.ethernet,
             Self::V6(frame) => &mut frame.ethernet,
+        }
+    }
+
+    /// The version of IP.
+    #[inline(always)]
+    pub fn family(&self) -> Family {
+        match self {
+            Self::V4(_) => Family::V4,
+            Self::V6(_) => Family::V6,
         }
     }
 }
@@ -144,7 +164,7 @@ fn ipv4<'p>(cursor: &mut Cursor<'p>) -> Result<Packet<'p>, Skip> {
     }
     let payload = ip_length.checked_sub(Ipv4Hdr::LEN + options);
     cursor.skip(options as u16).ok_or(Skip::NotOurs)?;
-    let (ports, signal) = payload
+    let (ports, signal, segment) = payload
         .and_then(|payload| transport(cursor, protocol, payload))
         .ok_or(Skip::NotOurs)?;
     let client = Address::of_v4_word(load!(FrameV4, frame.ip.src_addr as u32));
@@ -160,6 +180,7 @@ fn ipv4<'p>(cursor: &mut Cursor<'p>) -> Result<Packet<'p>, Skip> {
             signal,
             ip_length: ip_length as u32,
         },
+        segment,
     })
 }
 
@@ -176,7 +197,7 @@ fn ipv6<'p>(cursor: &mut Cursor<'p>) -> Result<Packet<'p>, Skip> {
     let service = Address::of_words(load!(FrameV6, frame.ip.dst_addr as quads));
     let before = cursor.remaining();
     let protocol = extensions(cursor, frame.ip.next_hdr, service)?;
-    let (ports, signal) = payload
+    let (ports, signal, segment) = payload
         .checked_sub(before - cursor.remaining())
         .and_then(|left| transport(cursor, protocol, left))
         .ok_or(Skip::NotOurs)?;
@@ -193,6 +214,7 @@ fn ipv6<'p>(cursor: &mut Cursor<'p>) -> Result<Packet<'p>, Skip> {
             signal,
             ip_length: (Ipv6Hdr::LEN + payload) as u32,
         },
+        segment,
     })
 }
 
@@ -247,13 +269,15 @@ fn is_served(protocol: Protocol) -> bool {
     matches!(protocol, Protocol::TCP | Protocol::UDP)
 }
 
+type Transport<'p> = (Ports, Signal, Option<Segment<'p>>);
+
 /// What stands at the beginning of an IP packet's payload of `length` bytes, if it is whole.
 #[inline(always)]
-fn transport(
-    cursor: &mut Cursor<'_>,
+fn transport<'p>(
+    cursor: &mut Cursor<'p>,
     protocol: Protocol,
     length: usize,
-) -> Option<(Ports, Signal)> {
+) -> Option<Transport<'p>> {
     match protocol {
         Protocol::TCP => tcp(cursor, length),
         Protocol::UDP => udp(cursor, length),
@@ -262,34 +286,40 @@ fn transport(
 }
 
 #[inline(always)]
-fn tcp(cursor: &mut Cursor<'_>, length: usize) -> Option<(Ports, Signal)> {
+fn tcp<'p>(cursor: &mut Cursor<'p>, length: usize) -> Option<Transport<'p>> {
     let tcp: &mut Tcp = cursor.take()?;
     let header = usize::from(tcp.data_offset >> 4) * 4;
     if header < size_of::<Tcp>() || header > length {
         return None;
     }
-    Some((
-        Ports::of_word(load!(Tcp, tcp.ports as u32)),
-        signal(tcp.flags),
-    ))
+    let ports = Ports::of_word(load!(Tcp, tcp.ports as u32));
+    let signal = signal(tcp.flags);
+    let segment = Segment {
+        header: tcp,
+        length: length as u32,
+    };
+    Some((ports, signal, Some(segment)))
 }
 
 #[inline(always)]
-fn udp(cursor: &mut Cursor<'_>, length: usize) -> Option<(Ports, Signal)> {
+fn udp<'p>(cursor: &mut Cursor<'p>, length: usize) -> Option<Transport<'p>> {
     let udp: &mut Udp = cursor.take()?;
     let datagram = usize::from(u16::from_be(load!(Udp, udp.length as u16)));
     if datagram < size_of::<Udp>() || datagram > length {
         return None;
     }
-    Some((Ports::of_word(load!(Udp, udp.ports as u32)), Signal::Data))
+    let ports = Ports::of_word(load!(Udp, udp.ports as u32));
+    Some((ports, Signal::Data, None))
 }
+
+/// TCP flags (RFC 9293, 3.1).
+pub(crate) const FIN: u8 = 1;
+pub(crate) const SYN: u8 = 2;
+pub(crate) const RST: u8 = 4;
+pub(crate) const ACK: u8 = 16;
 
 #[inline(always)]
 fn signal(flags: u8) -> Signal {
-    const FIN: u8 = 1;
-    const SYN: u8 = 2;
-    const RST: u8 = 4;
-    const ACK: u8 = 16;
     // Most segments have none of these, so one look at them is enough.
     if flags & (FIN | SYN | RST) == 0 {
         Signal::Data

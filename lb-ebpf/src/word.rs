@@ -108,6 +108,33 @@ pub fn quads<const AT: usize, T: Header>(header: &T) -> [u32; 4] {
     }
 }
 
+/// Puts words into a header, from byte `AT` on.
+#[inline(always)]
+pub fn put_words<const AT: usize, const N: usize, T: Header>(header: &mut T, words: &[u32; N]) {
+    const { assert!(AT + 4 * N <= size_of::<T>()) }
+    #[cfg(not(target_arch = "bpf"))]
+    {
+        let bytes = ptr::from_mut(header).cast::<[[u8; 4]; N]>();
+        // SAFETY: as for one word.
+        unsafe { *bytes.byte_add(AT) = words.map(u32::to_ne_bytes) }
+    }
+    #[cfg(target_arch = "bpf")]
+    {
+        let place = core::ptr::from_mut(header).cast::<u8>().wrapping_add(AT);
+        for (i, word) in words.iter().enumerate() {
+            // SAFETY: as for one word.
+            unsafe {
+                asm!(
+                    "*(u32 *)({place} + 0) = {word}",
+                    word = in(wreg) *word,
+                    place = in(reg) place.wrapping_add(4 * i),
+                    options(nostack, preserves_flags)
+                );
+            }
+        }
+    }
+}
+
 /// A field of a header as a word: `load!(Ipv4Hdr, ip.src_addr as u32)`.
 #[macro_export]
 macro_rules! load {
@@ -142,6 +169,27 @@ pub fn settle(value: u32) -> u32 {
             core::hint::assert_unchecked(register <= u32::MAX as u64);
         }
         register as u32
+    }
+    #[cfg(not(target_arch = "bpf"))]
+    value
+}
+
+/// The same value, of which the verifier knows no bounds afterwards. A sum has other bounds after each
+/// turn of a loop, and whatever follows would be verified anew for each.
+#[inline(always)]
+pub fn unbounded(value: u64) -> u64 {
+    #[cfg(target_arch = "bpf")]
+    {
+        let mut register = value;
+        // SAFETY: it changes nothing, since the program is built for little-endian hosts.
+        unsafe {
+            asm!(
+                "{register} = le64 {register}",
+                register = inout(reg) register,
+                options(pure, nomem, nostack, preserves_flags)
+            );
+        }
+        register
     }
     #[cfg(not(target_arch = "bpf"))]
     value

@@ -117,6 +117,7 @@ impl Daemon {
     async fn serve(&mut self, inputs: &mut Inputs) {
         // Before the first question: an answer says when the daemon was last alive.
         self.kernel.heartbeat(monotonic());
+        self.tell_station();
         let mut turn = interval(TURN);
         turn.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let (mut samples, mut ways) = (Vec::new(), Vec::new());
@@ -186,6 +187,14 @@ impl Daemon {
             );
         }
         self.attached = stands;
+        self.tell_station();
+    }
+
+    /// Tells the packet program which MAC address the interface has, as far as the kernel says it.
+    fn tell_station(&self) {
+        if let Ok(Some(station)) = self.attachment.station() {
+            self.kernel.set_station(station);
+        }
     }
 
     /// Gives back the ids of targets that were removed and that no flow names any more.

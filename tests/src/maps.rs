@@ -53,7 +53,7 @@ fn bytes_of(name: &str, path: &Path) -> Vec<u8> {
         "FLOWS" => array::<{ size_of::<Bucket>() }>(path),
         "VERDICTS" | "FLOW_EVENTS" | "TARGET_COUNTERS" => per_cpu::<{ size_of::<Counter>() }>(path),
         "SERVICE_COUNTERS" => per_cpu::<{ size_of::<ServiceCounter>() }>(path),
-        "INSERTS" => per_cpu::<8>(path),
+        "BUDGETS" => per_cpu::<8>(path),
         other => panic!("the map {other} is not known here"),
     }
 }

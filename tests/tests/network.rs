@@ -14,6 +14,7 @@ mod network {
     mod metrics;
     mod neighbours;
     mod plan;
+    mod policies;
     mod privileges;
     mod probes;
     mod proof;

@@ -23,7 +23,9 @@ pub fn write(
     way: &Way<impl Fn(usize) -> u64>,
     backend: impl FnOnce() -> Address,
 ) -> Result<Envelope, Verdict> {
-    let Packet { mut frame, flow } = packet;
+    let Packet {
+        mut frame, flow, ..
+    } = packet;
     let (next_hop, source) = (way.next_hop(), way.source());
     if !next_hop.is_known() || !source.is_known() {
         return Err(Verdict::NoNextHop);

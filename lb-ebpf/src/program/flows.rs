@@ -9,6 +9,7 @@ use lb_ebpf::{
 
 use super::{
     clock, count,
+    maps::INSERT_BUDGET,
     settings::{FLOW_MASK, INSERT_LIMIT},
     tables::{self, Service, Slot, Target, Ways},
 };
@@ -120,5 +121,5 @@ impl Known {
 /// Whether this CPU may write one more entry over those of others.
 #[inline(always)]
 fn within_budget(now: u32) -> bool {
-    tables::budget().is_some_and(|budget| budget.allows(now, INSERT_LIMIT.load()))
+    tables::budget(INSERT_BUDGET).is_some_and(|budget| budget.allows(now, INSERT_LIMIT.load()))
 }

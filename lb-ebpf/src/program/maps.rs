@@ -103,6 +103,12 @@ pub(super) static SERVICE_COUNTERS: PerCpuArray<ServiceCounter> =
 pub(super) static TARGET_COUNTERS: PerCpuArray<Counter> =
     PerCpuArray::with_max_entries(TARGET_COUNT, 0);
 
-/// What each CPU has inserted into FLOWS.
+/// What each CPU has done of what is limited per tick.
 #[map]
-pub(super) static INSERTS: PerCpuArray<Budget> = PerCpuArray::with_max_entries(1, 0);
+pub(super) static BUDGETS: PerCpuArray<Budget> = PerCpuArray::with_max_entries(2, 0);
+
+/// Element of BUDGETS for inserts into FLOWS.
+pub(super) const INSERT_BUDGET: u32 = 0;
+
+/// Element of BUDGETS for packets that are sent back as rejections.
+pub(super) const REJECTION_BUDGET: u32 = 1;

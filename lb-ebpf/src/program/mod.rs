@@ -9,6 +9,7 @@ mod maps;
 mod outcome;
 mod packet;
 mod proof;
+mod rejections;
 mod rings;
 mod services;
 mod settings;
@@ -47,6 +48,10 @@ fn waggle(context: XdpContext) -> u32 {
     let outcome = match known {
         Outcome::UNKNOWN => begin(context.ctx, family),
         known => known,
+    };
+    let outcome = match outcome {
+        Outcome::TO_REJECT => rejections::answer(context.ctx, family),
+        outcome => outcome,
     };
     log::end(&line, outcome);
     outcome.action()
@@ -116,6 +121,7 @@ fn begin(context: *mut xdp_md, family: Family) -> Outcome {
     };
     let (target, envelope) = match send(parsed, &service, bytes) {
         Ok(sent) => sent,
+        Err(Verdict::Rejected) => return Outcome::TO_REJECT,
         Err(verdict) => return refused(service.id, verdict, bytes),
     };
     if let Err(verdict) = packet.enclose(&envelope, &target) {

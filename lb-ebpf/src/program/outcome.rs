@@ -12,6 +12,9 @@ impl Outcome {
     /// Its flow is not known.
     pub(super) const UNKNOWN: Self = Self(u32::MAX);
 
+    /// It is to be rejected, and was not counted yet.
+    pub(super) const TO_REJECT: Self = Self(u32::MAX - 1);
+
     /// It was sent to a target.
     #[inline(always)]
     pub(super) fn sent(target: u16) -> Self {
@@ -47,15 +50,17 @@ impl Outcome {
 #[inline(always)]
 fn action(verdict: Verdict) -> u32 {
     match verdict {
-        Verdict::NotOurs | Verdict::RulePassed => xdp_action::XDP_PASS,
-        Verdict::Forwarded => xdp_action::XDP_TX,
+        Verdict::NotOurs | Verdict::PolicyPassed => xdp_action::XDP_PASS,
+        Verdict::Forwarded | Verdict::Rejected => xdp_action::XDP_TX,
         Verdict::FragmentUnsupported
         | Verdict::TooBig
         | Verdict::NoAnswer
         | Verdict::NoNextHop
         | Verdict::NoTarget
         | Verdict::NoHeadroom
-        | Verdict::RuleDropped
+        | Verdict::PolicyDropped
+        | Verdict::RejectLimited
+        | Verdict::RejectSilent
         | Verdict::TtlExpired => xdp_action::XDP_DROP,
     }
 }

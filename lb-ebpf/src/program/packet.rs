@@ -1,14 +1,14 @@
 //! The packet that the program runs for.
 
-use core::ptr;
+use core::{hint, ptr};
 
 use aya_ebpf::{
     bindings::xdp_md,
-    helpers::generated::{bpf_xdp_adjust_head, bpf_xdp_adjust_meta},
+    helpers::generated::{bpf_xdp_adjust_head, bpf_xdp_adjust_meta, bpf_xdp_adjust_tail},
     programs::XdpContext,
 };
 use lb_common::{Proof, Verdict};
-use lb_ebpf::{cursor::Cursor, forward::Envelope};
+use lb_ebpf::{cursor::Cursor, forward::Envelope, reject::Rejection};
 
 use super::tables::Target;
 
@@ -61,6 +61,31 @@ impl Packet {
         }
         let written = envelope.write(&mut self.cursor(), &target.way(), &target.tunnel());
         written.ok_or(Verdict::NoHeadroom)
+    }
+
+    /// Makes an answer to its sender of the packet; `None` if the driver left no room for it.
+    #[inline(always)]
+    pub(super) fn turn_back(&mut self, rejection: &Rejection) -> Option<()> {
+        let growth = rejection.growth();
+        if growth > 0 {
+            self.grow(growth)?;
+        }
+        self.cut(rejection.length())?;
+        let quoted = rejection.quoted(&mut self.cursor())?;
+        // Through other pointers: those from before the sum say how long the frame is, and the verifier
+        // would go on from each length.
+        let mut anew = Self::new(hint::black_box(self.context.ctx));
+        rejection.write(&mut anew.cursor(), quoted)
+    }
+
+    /// Cuts the frame to a length.
+    #[inline(always)]
+    fn cut(&mut self, length: u32) -> Option<()> {
+        // The difference of two pointers has 64 bits: of halves of them the verifier allows none.
+        let by = length as i32 - hint::black_box(self.length()) as i32;
+        // SAFETY: the helper moves the end of the frame and nothing else.
+        let moved = unsafe { bpf_xdp_adjust_tail(self.context.ctx, by) };
+        (moved == 0).then_some(())
     }
 
     /// Makes the frame longer at its beginning; `None` if the driver left no room there. No cursor

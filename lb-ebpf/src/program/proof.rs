@@ -1,5 +1,5 @@
 //! How a packet would fare as the first of its flow, for `waggle explain`. It leaves no trace: no
-//! flow is looked up or remembered, nothing is counted.
+//! flow is looked up or remembered, nothing is counted, and nobody is told that a packet is rejected.
 
 use aya_ebpf::bindings::xdp_md;
 use lb_common::{Proof, Verdict};

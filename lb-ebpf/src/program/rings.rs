@@ -1,6 +1,6 @@
 //! Chooses the target of a flow that has none yet.
 
-use lb_common::{Descriptor, HashKey, Tuple, Verdict};
+use lb_common::{Answer, Descriptor, HashKey, Tuple, Verdict};
 
 use super::{
     clients,
@@ -37,7 +37,8 @@ impl Row {
     ///
     /// # Errors
     /// - [`Verdict::NoAnswer`]: there is no ring now.
-    /// - [`Verdict::RuleDropped`], [`Verdict::RulePassed`]: a rule of the service says so.
+    /// - [`Verdict::PolicyDropped`], [`Verdict::PolicyPassed`], [`Verdict::Rejected`]: a rule or the
+    ///   policy says so, for all of the class or for the slot.
     /// - [`Verdict::NoTarget`]: the tables contradict each other.
     #[inline(always)]
     pub(super) fn choose(
@@ -46,19 +47,31 @@ impl Row {
         service: &Service,
         key: &HashKey,
     ) -> Result<Target, Verdict> {
-        match self.ring {
-            Descriptor::NO_ANSWER => return Err(Verdict::NoAnswer),
-            Descriptor::DROP => return Err(Verdict::RuleDropped),
-            Descriptor::PASS => return Err(Verdict::RulePassed),
-            _ => {}
+        if self.ring == Descriptor::NO_ANSWER {
+            return Err(Verdict::NoAnswer);
+        }
+        if let Some(answer) = self.ring.answer() {
+            return Err(verdict(answer));
         }
         let slot = self.ring.slot(tuple, key);
         let id = tables::slot(slot).ok_or(Verdict::NoTarget)?;
+        if let Some(answer) = Answer::of_slot(id) {
+            return Err(verdict(answer));
+        }
         let target = Target::of(id).ok_or(Verdict::NoTarget)?;
         let way = target.way();
         if id == 0 || !way.is_used() || !service.takes(way.group()) {
             return Err(Verdict::NoTarget);
         }
         Ok(target)
+    }
+}
+
+#[inline(always)]
+fn verdict(answer: Answer) -> Verdict {
+    match answer {
+        Answer::REJECT => Verdict::Rejected,
+        Answer::PASS => Verdict::PolicyPassed,
+        _ => Verdict::PolicyDropped,
     }
 }

@@ -8,8 +8,8 @@ use core::ptr;
 
 use aya_ebpf::maps::{PerCpuArray, lpm_trie::Key};
 use lb_common::{
-    Address, Bucket, CHUNK, Counter, Descriptor, Entry, FLOW_PASSES, HashKey, LONG_NETWORKS, Outer,
-    Place, Port, Row, ServiceGroup, ServiceKey, Tuple, WAYS, Way,
+    Address, Bucket, CHUNK, Counter, Descriptor, Entry, FLOW_PASSES, HashKey, LONG_NETWORKS, Mac,
+    Outer, Place, Port, Row, ServiceGroup, ServiceKey, Tuple, WAYS, Way,
 };
 use lb_ebpf::{budget::Budget, forward::Tunnel};
 
@@ -33,6 +33,22 @@ pub(super) fn keys() -> Option<Keys> {
             ring: &(*control).ring_key,
             flows: &(*control).flow_keys,
         })
+    }
+}
+
+/// The MAC address of this interface.
+#[inline(always)]
+pub(super) fn station() -> Mac {
+    let Some(control) = maps::CONTROL.get_ptr(0) else {
+        return Mac::of_words(0, 0);
+    };
+    // SAFETY: an element of an array is never freed, and these words are aligned in it. The address
+    // may change between them: then a frame is taken for another host's.
+    unsafe {
+        let station = &raw const (*control).station;
+        let first = ptr::read_volatile(station.cast::<u32>());
+        let last = ptr::read_volatile(station.cast::<u16>().add(2));
+        Mac::of_words(first, last)
     }
 }
 
@@ -237,12 +253,12 @@ pub(super) fn add<T>(
     }
 }
 
-/// This CPU's budget of inserts.
+/// One of this CPU's budgets.
 #[inline(always)]
-pub(super) fn budget() -> Option<&'static mut Budget> {
-    // SAFETY: only this CPU uses it, and the program asks for it once per packet.
-    maps::INSERTS
-        .get_ptr_mut(0)
+pub(super) fn budget(index: u32) -> Option<&'static mut Budget> {
+    // SAFETY: only this CPU uses it, and the program asks for each once per packet.
+    maps::BUDGETS
+        .get_ptr_mut(index)
         .map(|budget| unsafe { &mut *budget })
 }
 

@@ -39,12 +39,13 @@ enum Kind {
 }
 
 impl Clients {
-    /// The classes of the clients of a configuration.
+    /// The classes of the clients of a configuration. Groups and backends that it names and does not
+    /// have are left out.
     pub fn of(model: &Model) -> Self {
         let groups: Vec<&Group> = model
             .used_groups()
             .into_iter()
-            .map(|it| &model.groups[it])
+            .filter_map(|it| model.groups.get(it))
             .collect();
         let mut inputs = Vec::new();
         let mut kinds = Vec::new();
@@ -175,7 +176,7 @@ impl Clients {
         let within: Vec<&Group> = model
             .within(root)
             .into_iter()
-            .map(|it| &model.groups[it])
+            .filter_map(|it| model.groups.get(it))
             .collect();
         let asks = |kind: &Kind| match kind {
             Kind::Family => serves_both(model, root),
@@ -272,7 +273,7 @@ fn locations(model: &Model, groups: &[&Group]) -> (Input, Kind) {
     let asking = groups.iter().filter(|it| asks_location(it));
     let members = asking.flat_map(|it| &it.members);
     let places = members.filter_map(|member| match &member.who {
-        Who::Backend(name) => model.backends[name].location.as_ref(),
+        Who::Backend(name) => model.backends.get(name)?.location.as_ref(),
         Who::Group(_) => member.location.as_ref(),
     });
     let mut told: HashSet<(usize, &Qualifier)> = HashSet::new();
@@ -297,7 +298,7 @@ fn latencies(model: &Model, groups: &[&Group]) -> (Input, Kind) {
     let asking = groups.iter().filter(|it| asks_latency(it));
     let members = asking.flat_map(|it| &it.members);
     let regions = members.filter_map(|member| match &member.who {
-        Who::Backend(name) => model.backends[name].region.as_ref(),
+        Who::Backend(name) => model.backends.get(name)?.region.as_ref(),
         Who::Group(_) => member.region.as_ref(),
     });
     let regions: BTreeSet<&LatencyRegion> = regions.collect();

@@ -117,6 +117,7 @@ fn explain(offline: &Offline, service: &str, client: IpAddr) -> Result<Explanati
     let group = match service.route_for(asked.client, &model.whereabouts) {
         Route::Drop => return Ok(Explanation::of_answer(asked, Outcome::Drop)),
         Route::Pass => return Ok(Explanation::of_answer(asked, Outcome::Pass)),
+        Route::Reject => return Ok(Explanation::of_answer(asked, Outcome::Reject)),
         Route::Group(group) => group,
     };
     let client = clients.client(model, &group, asked.class);

@@ -200,7 +200,7 @@ fn group(group: &GroupView) -> String {
         text += "  waits for first probes";
     }
     if group.no_answer {
-        text += "  NO MEMBER MAY GET TRAFFIC: new flows are dropped";
+        text += "  NO MEMBER MAY GET TRAFFIC: new flows get no backend";
     }
     if group.best_effort {
         text += "  ALL DOWN: every enabled member is used";

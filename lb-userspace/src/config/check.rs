@@ -41,6 +41,7 @@ pub(super) fn file(root: &mut Table<'_>, host: Host<'_>) -> Option<Checked> {
     };
     let groups = root.tables("group", |group| group::read(group, &around));
     check_group_ids(root, &groups);
+    let whereabouts = whereabouts::read(root, host);
     if !nesting::check(root, &groups) {
         // What follows goes down through groups.
         return None;
@@ -48,7 +49,6 @@ pub(super) fn file(root: &mut Table<'_>, host: Host<'_>) -> Option<Checked> {
     check_latency_regions(root, &groups, &backends);
     check_preferences(root, &services, &groups);
     family::check(root, &services, &groups, &backends, &links);
-    let whereabouts = whereabouts::read(root, host);
 
     let warnings = warnings(&backends, &groups, &services);
     let model = Model {

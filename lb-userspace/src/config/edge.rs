@@ -41,6 +41,7 @@ pub(super) fn read(edge: &mut Table<'_>) -> Option<Edge> {
     let flow_entries = edge.or("flow_entries", ONE_MILLION, flow_entries);
     let ring_slots = edge.or("ring_slots", ONE_MILLION, ring_slots);
     let location = edge.optional("location", whereabouts::location);
+    let reject_limit = edge.or("reject_limit", 1000, leaf::within(0..=u32::MAX));
     let insert_limit = edge.or("insert_limit", 500_000, leaf::within(1000..=u32::MAX));
 
     let name = name?;
@@ -59,6 +60,7 @@ pub(super) fn read(edge: &mut Table<'_>) -> Option<Edge> {
         flow_entries,
         ring_slots,
         insert_limit,
+        reject_limit,
         name,
     })
 }
@@ -256,6 +258,10 @@ mod tests {
                 "ring_slots: 32704 is out of range; use a multiple of 64 from 32768 to 67108864",
             ),
             (
+                "reject_limit = -1",
+                "reject_limit: -1 is out of range; use 0 to 4294967295",
+            ),
+            (
                 "insert_limit = 999",
                 "insert_limit: 999 is out of range; use 1000 to 4294967295",
             ),
@@ -298,6 +304,7 @@ mod tests {
             "ring_slots = 32768",
             "ring_slots = 67108864",
             "insert_limit = 1000",
+            "reject_limit = 0",
             "startup_grace = \"0s\"",
             "startup_grace = \"1h\"",
         ] {

@@ -7,9 +7,8 @@ use toml::Value;
 use super::{leaf, raw::Table, report::Wrong, stages};
 use crate::{
     model::{
-        Affinity, AffinityScope, AllDown, LatencySource, NoProximity, NoRegion, NoSubnet, Percent,
-        Policy, Priority, ProbeDefaults, Spread, Stage, StoppedRegion, UnhealthyRegion,
-        UnhealthySubnet, Weight,
+        AllDown, LatencySource, NoProximity, NoRegion, NoSubnet, Percent, Policy, Priority,
+        ProbeDefaults, Spread, Stage, StoppedRegion, UnhealthyRegion, UnhealthySubnet, Weight,
     },
     refusal,
 };
@@ -117,64 +116,60 @@ fn expanded(policy: Policy, settings: &Settings) -> Vec<Stage> {
         source,
         window: settings.window,
     };
-    let weight = Stage::Weight {
-        equal: false,
-        spread: Spread::Flow,
-    };
-    let equal = |spread| Stage::Weight {
-        equal: true,
-        spread,
-    };
-    let subnet = |on_no_match, on_unhealthy| Stage::Subnet {
-        on_no_match,
-        on_unhealthy,
-    };
+    let take = settings.take;
     match policy {
         Policy::Stages => Vec::new(),
-        Policy::FrontDoor => vec![
-            available,
-            Stage::Priority,
-            latency(LatencySource::Probe),
-            weight,
-        ],
+        Policy::FrontDoor => {
+            let nearest = latency(LatencySource::Probe);
+            vec![available, Stage::Priority, nearest, BY_WEIGHT]
+        }
         Policy::Priority => vec![available, Stage::Priority],
-        Policy::Weighted => vec![available, weight],
-        Policy::Performance => vec![
-            subnet(NoSubnet::Continue, UnhealthySubnet::Continue),
-            available,
-            latency(LatencySource::Client),
-            equal(Spread::Client),
-        ],
-        Policy::Geographic => vec![
-            subnet(NoSubnet::Continue, UnhealthySubnet::Serve),
-            Stage::Geo {
-                on_no_match: NoRegion::NoAnswer,
-                on_unhealthy: UnhealthyRegion::Serve,
-                on_stopped: StoppedRegion::NoAnswer,
-            },
-        ],
-        Policy::Multivalue => vec![
-            available,
-            Stage::Subset {
-                take: settings.take,
-            },
-            equal(Spread::Flow),
-        ],
+        Policy::Weighted => vec![available, BY_WEIGHT],
+        Policy::Performance => {
+            let nearest = latency(LatencySource::Client);
+            let first = subnet(NoSubnet::Continue, UnhealthySubnet::Continue);
+            vec![first, available, nearest, equal(Spread::Client)]
+        }
+        Policy::Geographic => {
+            let first = subnet(NoSubnet::Continue, UnhealthySubnet::Serve);
+            vec![first, BY_REGION]
+        }
+        Policy::Multivalue => vec![available, Stage::Subset { take }, equal(Spread::Flow)],
         Policy::Subnet => vec![subnet(NoSubnet::Fallback, UnhealthySubnet::Fallback)],
-        Policy::StaticProximity => vec![
-            available,
-            Stage::Prefer,
-            Stage::Proximity {
-                on_no_match: NoProximity::Continue,
-            },
-            weight,
-        ],
-        Policy::DynamicRtt => vec![
-            available,
-            Stage::Prefer,
-            latency(LatencySource::Client),
-            weight,
-        ],
+        Policy::StaticProximity => vec![available, Stage::Prefer, NEAREST, BY_WEIGHT],
+        Policy::DynamicRtt => {
+            let nearest = latency(LatencySource::Client);
+            vec![available, Stage::Prefer, nearest, BY_WEIGHT]
+        }
+    }
+}
+
+const BY_REGION: Stage = Stage::Geo {
+    on_no_match: NoRegion::NoAnswer,
+    on_unhealthy: UnhealthyRegion::Serve,
+    on_stopped: StoppedRegion::NoAnswer,
+};
+
+const BY_WEIGHT: Stage = Stage::Weight {
+    equal: false,
+    spread: Spread::Flow,
+};
+
+const NEAREST: Stage = Stage::Proximity {
+    on_no_match: NoProximity::Continue,
+};
+
+fn equal(spread: Spread) -> Stage {
+    Stage::Weight {
+        equal: true,
+        spread,
+    }
+}
+
+fn subnet(on_no_match: NoSubnet, on_unhealthy: UnhealthySubnet) -> Stage {
+    Stage::Subnet {
+        on_no_match,
+        on_unhealthy,
     }
 }
 
@@ -244,43 +239,4 @@ fn beyond(wrong: Wrong, policy: Policy, free: &str) -> Wrong {
         false => wrong,
         true => refusal::group::beyond_preset(wrong.message, policy.as_str(), mend, free),
     }
-}
-
-/// Reads `affinity`, if it is there.
-pub(super) fn affinity(group: &mut Table<'_>, policy: Policy) -> Option<Affinity> {
-    let (scope, minutes) = match policy {
-        Policy::StaticProximity | Policy::DynamicRtt => (AffinityScope::Healthy, 2..=1440),
-        Policy::FrontDoor | Policy::Stages => (AffinityScope::Eligible, 1..=1440),
-        _ => {
-            let wrong = refusal::group::no_affinity(policy.as_str());
-            group.refuse(&["affinity"], &wrong);
-            return None;
-        }
-    };
-    group.table("affinity", |table| {
-        let prefix = table.table("prefix", |prefix| {
-            Some((
-                prefix.or("v4", 32, leaf::within(1..=32_u8)),
-                prefix.or("v6", 128, leaf::within(1..=128_u8)),
-            ))
-        });
-        let (v4, v6) = prefix.unwrap_or((32, 128));
-        let [least, most] =
-            [*minutes.start(), *minutes.end()].map(|it| Duration::from_secs(it * 60));
-        let idle = table.or(
-            "idle",
-            Duration::from_secs(120),
-            leaf::duration(least..=most),
-        );
-        let scopes = [
-            ("eligible", AffinityScope::Eligible),
-            ("healthy", AffinityScope::Healthy),
-        ];
-        Some(Affinity {
-            v4,
-            v6,
-            idle,
-            scope: table.or("scope", scope, leaf::one_of(&scopes)),
-        })
-    })
 }

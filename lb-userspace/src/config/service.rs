@@ -108,10 +108,12 @@ fn prefer(rule: &mut Table<'_>) -> Option<Vec<LocationPattern>> {
 }
 
 fn answer(value: &Value) -> Result<Route, Wrong> {
-    if value.as_str() == Some("reject") {
-        return Err(refusal::service::no_reject());
-    }
-    leaf::one_of(&[("drop", Route::Drop), ("pass", Route::Pass)])(value)
+    let answers = [
+        ("reject", Route::Reject),
+        ("drop", Route::Drop),
+        ("pass", Route::Pass),
+    ];
+    leaf::one_of(&answers)(value)
 }
 
 /// A prefix stands in the rules of a service once: of two no one could say which holds.
@@ -208,19 +210,15 @@ mod tests {
             (
                 format!("{{ {clients} }}"),
                 "service[0].rule[0].answer: is missing, and so is `group`; add `group = \"office\"` \
-                 or `answer = \"drop\"`",
+                 or `answer = \"reject\"`",
             ),
             (
                 format!("{{ {clients}, group = \"g\", answer = \"drop\" }}"),
                 "service[0].rule[0].answer: stands beside `group`; remove one of them",
             ),
             (
-                format!("{{ {clients}, answer = \"reject\" }}"),
-                "service[0].rule[0].answer: reject is not there yet; use \"drop\"",
-            ),
-            (
                 format!("{{ {clients}, answer = \"allow\" }}"),
-                "service[0].rule[0].answer: \"allow\" is unknown; use \"drop\" or \"pass\"",
+                "service[0].rule[0].answer: \"allow\" is unknown; use \"reject\" or \"drop\" or \"pass\"",
             ),
             (
                 format!("{{ {clients}, group = \"h\" }}"),

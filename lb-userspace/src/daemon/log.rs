@@ -33,7 +33,7 @@ pub(super) fn tell(notice: &Notice) {
         Notice::NoAnswer {
             group,
             active: true,
-        } => tracing::error!(%group, "No member may get traffic: new flows are dropped."),
+        } => tracing::error!(%group, "No member may get traffic: new flows get no backend."),
         Notice::NoAnswer {
             group,
             active: false,

@@ -55,6 +55,16 @@ impl Attachment {
             Err(error) => Err(error),
         }
     }
+
+    /// The MAC address of the interface; `None` if there is no such interface any more.
+    ///
+    /// # Errors
+    ///
+    /// The kernel does not tell.
+    pub fn station(&self) -> io::Result<Option<[u8; 6]>> {
+        let index = interface::index(&self.interface);
+        index.map_or(Ok(None), interface::station)
+    }
 }
 
 /// A link that an earlier daemon has pinned.

@@ -38,15 +38,15 @@ pub struct ClassContents {
 /// What becomes of new flows.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Fate {
-    /// A rule drops them.
+    /// They are dropped.
     Drop,
     /// They go by a ring.
     Forward(Arc<RingContents>),
-    /// There is no ring now, and they are dropped.
+    /// There is no ring now, and nothing else is said: they are dropped.
     NoAnswer,
-    /// A rule leaves them to the host.
+    /// They are left to the host.
     Pass,
-    /// A rule has their senders told.
+    /// Their client is told that nobody serves them.
     Reject,
 }
 
@@ -106,12 +106,12 @@ impl Tables {
         descriptor: Descriptor,
         rings: &mut BTreeMap<(u32, u32), Arc<RingContents>>,
     ) -> Fate {
-        match descriptor {
-            Descriptor::DROP => Fate::Drop,
-            Descriptor::PASS => Fate::Pass,
-            Descriptor::REJECT => Fate::Reject,
-            ring if ring.length() == 0 => Fate::NoAnswer,
-            ring => Fate::Forward(match rings.entry((ring.offset(), ring.length())) {
+        match (descriptor.answer(), descriptor) {
+            (Some(Answer::REJECT), _) => Fate::Reject,
+            (Some(Answer::PASS), _) => Fate::Pass,
+            (Some(_), _) => Fate::Drop,
+            (None, ring) if ring.length() == 0 => Fate::NoAnswer,
+            (None, ring) => Fate::Forward(match rings.entry((ring.offset(), ring.length())) {
                 Entry::Occupied(known) => known.get().clone(),
                 Entry::Vacant(place) => place.insert(Arc::new(self.ring_at(ring))).clone(),
             }),

@@ -79,6 +79,16 @@ pub(super) fn attached(index: u32) -> io::Result<Option<Attached>> {
     Ok(program.map(|program| Attached { mode, program }))
 }
 
+/// The MAC address of an interface; `None` if it has none, or one of another length.
+pub(super) fn station(index: u32) -> io::Result<Option<[u8; 6]>> {
+    let attributes = link(index)?.attributes.into_iter();
+    let mut addresses = attributes.filter_map(|attribute| match attribute {
+        LinkAttribute::Address(address) => Some(address),
+        _ => None,
+    });
+    Ok(addresses.next().and_then(|it| it.try_into().ok()))
+}
+
 /// A BPF link that this process has open.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct OpenLink {

@@ -10,7 +10,7 @@ use aya::{
 };
 use lb_common::{
     ABI_VERSION, Address, Bucket, CHUNK, Chunk, Control, Descriptor, Entry, HEARTBEAT_OFFSET,
-    HashKey, IDLE_TICKS, Port, Service, ServiceGroup, ServiceKey, Target, WAYS,
+    HashKey, IDLE_TICKS, Port, STATION_OFFSET, Service, ServiceGroup, ServiceKey, Target, WAYS,
 };
 
 use super::{
@@ -168,6 +168,13 @@ impl Kernel {
             }
         }
         Ok(())
+    }
+
+    /// Says which MAC address the interface has: packets in frames for another are not rejected.
+    pub fn set_station(&self, station: [u8; 6]) {
+        let [a, b, c, d, e, f] = station;
+        let word = u64::from_ne_bytes([a, b, c, d, e, f, 0, 0]);
+        self.control.store_word(0, STATION_OFFSET / 8, word);
     }
 
     /// Says that the daemon is alive. `now` is CLOCK_MONOTONIC in nanoseconds.

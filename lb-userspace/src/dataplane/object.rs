@@ -95,13 +95,15 @@ fn load_as<'a>(
         loader.map_pin_path(name.as_str(), maps.join(name));
     }
     let flow_mask = buckets(edge) - 1;
-    let insert_limit = inserts_per_tick(edge.insert_limit);
+    let insert_limit = per_tick(edge.insert_limit);
+    let reject_limit = per_tick(edge.reject_limit);
     let packet_log = u8::from(edge.packet_log && !proves);
     let proof = u8::from(proves);
     loader
         .override_global("FLOW_MASK", &flow_mask, true)
         .override_global("INSERT_LIMIT", &insert_limit, true)
         .override_global("PACKET_LOG", &packet_log, true)
+        .override_global("REJECT_LIMIT", &reject_limit, true)
         .override_global("PROOF", &proof, true)
         .load(OBJECT)
         .map_err(|error| no_tables(reason(&error)))
@@ -117,7 +119,7 @@ fn buckets(edge: &Edge) -> u32 {
     (edge.flow_entries / WAYS as u32).max(1)
 }
 
-fn inserts_per_tick(per_second: u32) -> u32 {
+fn per_tick(per_second: u32) -> u32 {
     let in_2_to_the_tick = u64::from(per_second) << TICK_SHIFT;
     u32::try_from(in_2_to_the_tick.div_ceil(1_000_000_000)).unwrap_or(u32::MAX)
 }
@@ -128,9 +130,9 @@ mod tests {
 
     #[test]
     fn a_limit_per_second_is_rounded_up_to_ticks() {
-        assert_eq!(inserts_per_tick(0), 0);
-        assert_eq!(inserts_per_tick(1), 1);
-        assert_eq!(inserts_per_tick(100_000), 6711);
-        assert_eq!(inserts_per_tick(u32::MAX), 288_230_377);
+        assert_eq!(per_tick(0), 0);
+        assert_eq!(per_tick(1), 1);
+        assert_eq!(per_tick(100_000), 6711);
+        assert_eq!(per_tick(u32::MAX), 288_230_377);
     }
 }

@@ -1,8 +1,11 @@
 //! From what is known to the image of the tables.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::{Engine, key, known::Known};
+use super::{
+    Course, Engine, key,
+    known::{Basis, Known},
+};
 use crate::{
     model::{Admin, Backend, Group, Health, Initial, Mac, Member, MemberState, Name, Ramp},
     neighbour::Way,
@@ -11,17 +14,24 @@ use crate::{
     table::{Image, Ring, ServiceSpec, Spread, TargetKey, TargetSpec, ring, spread},
 };
 
-/// What is to be told of a root group.
-pub(super) struct Decided {
+/// What was made for a root group, and what it followed from.
+#[derive(Clone, Debug)]
+pub(super) struct Made {
+    /// None: it followed from another configuration, though its rings may be right.
+    pub(super) basis: Option<Basis>,
     /// An all-down rule is in use, for some client.
     pub(super) best_effort: bool,
     /// No client may get a backend.
     pub(super) no_answer: bool,
+    /// What is behind its rings, one for one.
+    spreads: Vec<Spread>,
+    /// Everything that some client's flows get.
+    used: BTreeSet<Destination>,
 }
 
 impl Engine {
     /// The image that follows from what is known now, and what is to be remembered of each root group.
-    pub(super) fn compile(&self) -> (Image, BTreeMap<Name, (Decided, Vec<Spread>)>) {
+    pub(super) fn compile(&self) -> (Image, BTreeMap<Name, Made>) {
         let known = Known::new(self);
         let mut image = Image {
             clients: self.clients.partition().clone(),
@@ -43,54 +53,67 @@ impl Engine {
             if known.undecided(root) {
                 image.held.insert(root.clone());
             } else {
-                decisions.insert(root.clone(), self.decide(root, &known, &mut image));
+                let made = self.made(root, &known, &mut image);
+                self.place(root, &known, &made.used, &mut image);
+                decisions.insert(root.clone(), made);
             }
         }
         (image, decisions)
     }
 
-    /// Puts the rings of a root group into the image, and its targets.
-    fn decide(&self, root: &Name, known: &Known<'_>, image: &mut Image) -> (Decided, Vec<Spread>) {
+    /// Puts the rings of a root group into the image: the last ones, if they follow from the same.
+    fn made(&self, root: &Name, known: &Known<'_>, image: &mut Image) -> Made {
+        let basis = known.basis(root);
+        let last = self.courses.get(root).and_then(|it| it.made.as_ref());
+        if let (Some(last), Some(shown)) = (
+            last.filter(|it| it.basis.as_ref() == Some(&basis)),
+            &self.image,
+        ) && let Some(rings) = shown.rings.get(root)
+        {
+            image.rings.insert(root.clone(), rings.clone());
+            let views = shown.views.get(root).cloned();
+            image.views.extend(views.map(|views| (root.clone(), views)));
+            return last.clone();
+        }
+        self.decide(root, known, basis, image)
+    }
+
+    fn decide(&self, root: &Name, known: &Known<'_>, basis: Basis, image: &mut Image) -> Made {
         let (meanings, of_class) = self.clients.meanings(&self.model, root);
-        let mut decided = Decided {
+        let mut made = Made {
+            basis: Some(basis),
             best_effort: false,
             no_answer: true,
+            spreads: Vec::new(),
+            used: BTreeSet::new(),
         };
-        let mut spreads: Vec<Spread> = Vec::new();
-        let mut used = BTreeSet::new();
         let mut view_of = Vec::with_capacity(meanings.len());
+        let mut views = HashMap::new();
         for client in &meanings {
             let decision = known.decide(root, client);
-            decided.best_effort |= decision.all().any(|it| it.best_effort);
-            decided.no_answer &= decision.rows.answer().is_some();
-            used.extend(decision.rows.total().into_keys());
+            made.best_effort |= decision.all().any(|it| it.best_effort);
+            made.no_answer &= decision.rows.answer().is_some();
+            made.used.extend(decision.rows.total().into_keys());
             let spread = spread(&self.model.backends, &decision);
-            let view = spreads.iter().position(|it| *it == spread);
-            view_of.push(view.unwrap_or(spreads.len()) as u32);
-            if view.is_none() {
-                spreads.push(spread);
-            }
+            let view = *views.entry(spread).or_insert_with_key(|spread| {
+                made.spreads.push(spread.clone());
+                made.spreads.len() - 1
+            });
+            view_of.push(view as u32);
         }
-        let rings = spreads
-            .iter()
-            .map(|spread| self.ring(root, spread))
-            .collect();
-        image.rings.insert(root.clone(), rings);
+        let rings = made.spreads.iter().map(|spread| self.ring(root, spread));
+        image.rings.insert(root.clone(), rings.collect());
         if self.clients.tells_apart(&self.model, root) {
-            let views = of_class
-                .into_iter()
-                .map(|meaning| view_of[meaning])
-                .collect();
-            image.views.insert(root.clone(), views);
+            let views = of_class.into_iter().map(|meaning| view_of[meaning]);
+            image.views.insert(root.clone(), views.collect());
         }
-        self.place(root, known, &used, image);
-        (decided, spreads)
+        made
     }
 
     /// The ring for this spread: one of the last ones, if it is the same.
     pub(super) fn ring(&self, group: &Name, spread: &Spread) -> Ring {
-        let made = self.courses.get(group).map_or(&[][..], |it| &it.spreads);
-        let last = made.iter().position(|it| it == spread);
+        let made = self.courses.get(group).and_then(|it| it.made.as_ref());
+        let last = made.and_then(|made| made.spreads.iter().position(|it| it == spread));
         let rings = self.image.as_ref().and_then(|image| image.rings.get(group));
         match rings.zip(last).and_then(|(rings, last)| rings.get(last)) {
             Some(last) => last.clone(),
@@ -138,7 +161,8 @@ impl Engine {
     /// an earlier daemon's tables waits beyond the grace, since what it has is better than a guess.
     pub(super) fn undecided(&self, group: &Group, states: &[MemberState]) -> bool {
         let takes_part = |state: &MemberState| state.admin != Admin::Disable;
-        let course = self.courses.get(&group.name).cloned().unwrap_or_default();
+        let unknown = Course::default();
+        let course = self.courses.get(&group.name).unwrap_or(&unknown);
         let waited = self.now.saturating_sub(course.since);
         let in_use =
             |state: &MemberState| state.admin == Admin::Enable && state.unreachable.is_none();
@@ -153,10 +177,15 @@ impl Engine {
             // Without its way a member is no member, and that is known in a moment.
             return members.any(|(_, backend, _)| self.way(backend).is_none());
         }
+        let is_new = !course.decided && waited < self.model.edge.startup_grace;
         members.any(|(member, backend, state)| {
             // What an earlier daemon left in the tables is better than a guess here too.
             let guesses = state.serves_unchecked && (course.decided || !course.stands);
-            self.awaits_verdict(group, member, backend, guesses)
+            match (self.way(backend), self.history(group, member)) {
+                // Who is not probed has only its next hop's answer to wait for.
+                (Some(Way::Unresolved(_)), None) => is_new,
+                _ => self.awaits_verdict(group, member, backend, guesses),
+            }
         })
     }
 

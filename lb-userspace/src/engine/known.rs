@@ -1,10 +1,13 @@
 //! What decisions are made from, as it is now.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use super::Engine;
 use crate::{
-    model::{Admin, Group, Health, MemberState, Name},
+    model::{Admin, Group, Health, MemberState, Name, Ramp, Weight},
     policy::{Client, Decision, Scene, decide},
 };
 
@@ -15,6 +18,20 @@ pub(super) struct Known<'a> {
     groups: BTreeMap<Name, Group>,
     states: BTreeMap<Name, Vec<MemberState>>,
     undecided: BTreeSet<Name>,
+}
+
+/// What of the members of some groups makes a difference.
+pub(super) type Basis = Vec<Seen>;
+
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) struct Seen {
+    enabled: bool,
+    weight: Weight,
+    admin: Admin,
+    reachable: bool,
+    health: Health,
+    ramp: Ramp,
+    latency: Option<Duration>,
 }
 
 impl<'a> Known<'a> {
@@ -52,6 +69,27 @@ impl<'a> Known<'a> {
     pub(super) fn undecided(&self, group: &Name) -> bool {
         let mut within = self.engine.model.within(group).into_iter();
         within.any(|name| self.undecided.contains(name))
+    }
+
+    /// Everything that decisions of a group follow from, besides the configuration: of each member of the
+    /// groups within it.
+    pub(super) fn basis(&self, root: &Name) -> Basis {
+        let within = self.engine.model.within(root).into_iter();
+        let members = within.flat_map(|name| {
+            let (group, states) = self.group(name);
+            group.members.iter().zip(states)
+        });
+        members
+            .map(|(member, state)| Seen {
+                enabled: member.enabled,
+                weight: member.weight,
+                admin: state.admin,
+                reachable: state.unreachable.is_none(),
+                health: state.health,
+                ramp: state.ramp,
+                latency: state.latency,
+            })
+            .collect()
     }
 
     pub(super) fn scene(&self) -> Scene<'_> {

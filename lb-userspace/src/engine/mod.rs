@@ -14,19 +14,19 @@ use std::{
     time::Duration,
 };
 
-use self::ramp::Ramps;
 pub use self::{
     admin::{AdminChange, AdminState, Override, Subject},
     saved::{Found, Saved},
     view::{GroupView, MemberView, ServiceView, View},
 };
+use self::{compile::Made, ramp::Ramps};
 use crate::{
     class::Clients,
     model::{Admin, Backend, Destination, Group, Health, Member, Model, Name},
     neighbour::Way,
     probe::{History, Latency, Sample, Schedule, StreamKey, stream_key, streams},
     refusal::Refusal,
-    table::{Image, Spread},
+    table::Image,
 };
 
 /// Something that happened.
@@ -69,7 +69,7 @@ pub enum Notice {
         /// Whether it is in use now.
         active: bool,
     },
-    /// No member may get traffic, and new flows are dropped, or no longer.
+    /// No member may get traffic, and new flows get no backend, or no longer.
     NoAnswer {
         /// The group.
         group: Name,
@@ -142,8 +142,8 @@ struct Course {
     best_effort: bool,
     /// None of its members may get traffic.
     no_answer: bool,
-    /// What is behind its rings in the last image, one for one.
-    spreads: Vec<Spread>,
+    /// What the last image has of it.
+    made: Option<Made>,
 }
 
 impl Engine {
@@ -252,6 +252,9 @@ impl Engine {
     /// Takes up the model and the overrides: histories and latencies of the streams go on from `kept`,
     /// others begin.
     fn begin(&mut self, kept: &Found) -> Vec<Effect> {
+        for made in self.courses.values_mut().filter_map(|it| it.made.as_mut()) {
+            made.basis = None;
+        }
         self.histories.clear();
         self.latencies.clear();
         for group in self.model.groups.values() {
@@ -295,35 +298,45 @@ impl Engine {
     fn settle(&mut self, effects: &mut Vec<Effect>) {
         self.begin_ramps();
         let (image, decisions) = self.compile();
-        for (group, (decided, spreads)) in decisions {
+        for (group, made) in decisions {
+            self.within_is_decided(&group);
             let next = Course {
                 since: self.courses[&group].since,
                 stands: true,
                 decided: true,
-                best_effort: decided.best_effort,
-                no_answer: decided.no_answer,
-                spreads,
+                best_effort: made.best_effort,
+                no_answer: made.no_answer,
+                made: Some(made),
             };
-            let last = self
-                .courses
-                .insert(group.clone(), next.clone())
-                .unwrap_or_default();
+            let (best_effort, no_answer) = (next.best_effort, next.no_answer);
+            let last = self.courses.insert(group.clone(), next).unwrap_or_default();
             if !last.decided {
                 let group = group.clone();
                 effects.push(Effect::Tell(Notice::Published { group }));
             }
-            if last.best_effort != next.best_effort {
-                let (group, active) = (group.clone(), next.best_effort);
+            if last.best_effort != best_effort {
+                let (group, active) = (group.clone(), best_effort);
                 effects.push(Effect::Tell(Notice::BestEffort { group, active }));
             }
-            if last.no_answer != next.no_answer {
-                let active = next.no_answer;
+            if last.no_answer != no_answer {
+                let active = no_answer;
                 effects.push(Effect::Tell(Notice::NoAnswer { group, active }));
             }
         }
         if self.image.as_ref() != Some(&image) {
             self.image = Some(image.clone());
             effects.push(Effect::Apply(image));
+        }
+    }
+}
+
+impl Engine {
+    /// What a decided group hands flows to is decided with it.
+    fn within_is_decided(&mut self, root: &Name) {
+        for group in self.model.within(root) {
+            if let Some(course) = self.courses.get_mut(group).filter(|_| group != root) {
+                (course.stands, course.decided) = (true, true);
+            }
         }
     }
 }

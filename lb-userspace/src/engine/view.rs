@@ -136,6 +136,7 @@ impl Engine {
             Route::Drop => Explanation::of_answer(asked, Outcome::Drop),
             Route::Group(group) => self.explain_group(asked, &self.model.groups[&group]),
             Route::Pass => Explanation::of_answer(asked, Outcome::Pass),
+            Route::Reject => Explanation::of_answer(asked, Outcome::Reject),
         };
         let known = Known::new(self);
         Ok(Explanation {

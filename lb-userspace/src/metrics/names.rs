@@ -101,7 +101,7 @@ metrics! {
     Gauge UNDECIDED = "waggle_group_undecided" ["group"];
     /// Whether all members of a decided group are down and its all-down rule is in use (1 or 0).
     Gauge BEST_EFFORT = "waggle_group_best_effort" ["group"];
-    /// Whether no member of a decided group may get traffic, so that new flows are dropped (1 or 0).
+    /// Whether no member of a decided group may get traffic, so that new flows get no backend (1 or 0).
     Gauge NO_ANSWER = "waggle_group_no_answer" ["group"];
     /// Hash of the group's ring as a label: edges that decide alike have the same.
     Gauge RING_HASH = "waggle_ring_hash" ["group", "hash"];

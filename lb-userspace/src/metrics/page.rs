@@ -86,7 +86,7 @@ fn group(group: &GroupView, html: &mut Html) {
         html.element(
             "p",
             "bad",
-            "No member may get traffic: new flows are dropped.",
+            "No member may get traffic: new flows get no backend.",
         );
     } else if group.best_effort {
         html.element("p", "bad", "All down: every enabled member is used.");

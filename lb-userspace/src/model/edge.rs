@@ -49,6 +49,8 @@ pub struct Edge {
     pub ring_slots: u32,
     /// Flow entries that one CPU may write per second.
     pub insert_limit: u32,
+    /// Packets that one CPU may answer per second because they are rejected.
+    pub reject_limit: u32,
 }
 
 impl Edge {

@@ -1,7 +1,6 @@
 //! The vocabulary: what a checked configuration says, and what is observed. Everything here is
 //! valid by construction.
 
-mod affinity;
 mod backend;
 mod changes;
 mod clients;
@@ -23,7 +22,6 @@ mod trust;
 use std::{collections::BTreeMap, sync::Arc};
 
 pub use self::{
-    affinity::{Affinity, AffinityScope},
     backend::{Backend, Destination, Forward, Identity, Mac, ProbedAt, family},
     changes::{changes, needs_restart},
     clients::{Clients, Prefix},

@@ -97,6 +97,8 @@ pub enum Route {
     Group(Name),
     /// They are left to the host.
     Pass,
+    /// Their sender is told that nobody serves them: a TCP reset, or an ICMP error.
+    Reject,
 }
 
 impl Service {
@@ -147,7 +149,7 @@ impl Route {
     pub fn group(&self) -> Option<&Name> {
         match self {
             Self::Group(group) => Some(group),
-            Self::Drop | Self::Pass => None,
+            Self::Drop | Self::Pass | Self::Reject => None,
         }
     }
 }
@@ -158,6 +160,7 @@ impl fmt::Display for Route {
             Self::Drop => f.write_str("drop"),
             Self::Group(group) => write!(f, "group {group}"),
             Self::Pass => f.write_str("pass"),
+            Self::Reject => f.write_str("reject"),
         }
     }
 }

@@ -12,6 +12,7 @@ pub(super) struct Fates<'a> {
     roots: BTreeMap<&'a Name, Root>,
     dropped: Rc<Parts>,
     passed: Rc<Parts>,
+    rejected: Rc<Parts>,
 }
 
 /// What clients get of a group that services name.
@@ -38,6 +39,7 @@ impl<'a> Fates<'a> {
             side,
             dropped: answer(NoAnswer::Drop),
             passed: answer(NoAnswer::Pass),
+            rejected: answer(NoAnswer::Reject),
         }
     }
 
@@ -47,6 +49,7 @@ impl<'a> Fates<'a> {
         let group = match routes.get(&service.key()) {
             Some(Route::Drop) => return Rc::clone(&self.dropped),
             Some(Route::Pass) => return Rc::clone(&self.passed),
+            Some(Route::Reject) => return Rc::clone(&self.rejected),
             Some(Route::Group(group)) => group,
             None => &service.group,
         };

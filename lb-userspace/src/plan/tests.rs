@@ -51,6 +51,7 @@ impl Case {
         match service.route_for(client, &self.model.whereabouts) {
             Route::Drop => answer("drop"),
             Route::Pass => answer("pass"),
+            Route::Reject => answer("reject"),
             Route::Group(group) => {
                 let class = self.clients.class_of(client);
                 let client = self.clients.client(&self.model, &group, class);

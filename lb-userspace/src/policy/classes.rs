@@ -77,6 +77,7 @@ impl ServiceClasses {
             let (told, ring) = match &*route {
                 Route::Drop => (answer(NoAnswer::Drop), None),
                 Route::Pass => (answer(NoAnswer::Pass), None),
+                Route::Reject => (answer(NoAnswer::Reject), None),
                 Route::Group(group) => {
                     let (told, ring) = groups.get(group)?.of_class(class);
                     (told.clone(), Some(ring.clone()))

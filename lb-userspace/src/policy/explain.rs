@@ -76,7 +76,7 @@ pub struct MatchedRule {
     /// The group that serves its clients, if it names one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<Name>,
-    /// The answer that it gives instead: `drop` or `pass`.
+    /// The answer that it gives instead: `drop`, `pass` or `reject`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
 }

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, net::Ipv4Addr, time::Duration};
 use super::{Client, Decision, Scene, decide};
 use crate::model::{
     Admin, AllDown, Backend, Forward, Group, Health, HealthRule, LatencySource, Member,
-    MemberState, NoAnswer, Policy, Priority, ProbedAt, Ramp, Spread, Stage, Weight, Who,
+    MemberState, Name, NoAnswer, Policy, Priority, ProbedAt, Ramp, Spread, Stage, Weight, Who,
 };
 
 /// A group with the stages of the front-door preset and a window of 30 ms.
@@ -32,7 +32,6 @@ pub(crate) fn front_door(name: &str, members: Vec<Member>) -> Group {
         stages,
         no_answer: NoAnswer::Reject,
         backup: None,
-        affinity: None,
         members,
         probe: None,
         health: HealthRule::DEFAULT,
@@ -60,23 +59,32 @@ pub(crate) fn state(health: Health, latency_ms: Option<u64>, why: &str) -> Membe
     }
 }
 
-/// The decision for a group of backends; number n is at 10.0.0.n.
-pub(crate) fn decided(group: &Group, states: &[MemberState]) -> Decision {
-    let backends = group.backends().map(|(place, _, name)| {
+/// Backends of these names: the address of each is made of the number in it, or of its place.
+pub(crate) fn backends(names: &[&str]) -> BTreeMap<Name, Backend> {
+    let backend = |(place, name): (usize, &&str)| {
+        let number = name
+            .trim_start_matches(|c: char| !c.is_ascii_digit())
+            .parse();
         let backend = Backend {
-            name: name.clone(),
-            address: Ipv4Addr::from_bits(0x0a00_0000 + place as u32).into(),
+            name: name.parse().unwrap(),
+            address: Ipv4Addr::from_bits(0x0a00_0000 + number.unwrap_or(place as u32)).into(),
             forward: Forward::L2Dsr,
             location: None,
             region: None,
             probe: ProbedAt::default(),
         };
-        (name.clone(), backend)
-    });
+        (backend.name.clone(), backend)
+    };
+    names.iter().enumerate().map(backend).collect()
+}
+
+/// The decision for a group of backends, which are those of [`backends`].
+pub(crate) fn decided(group: &Group, states: &[MemberState]) -> Decision {
+    let names: Vec<&str> = group.backends().map(|(.., name)| name.as_str()).collect();
     let name = &group.name;
     let scene = Scene {
         groups: &BTreeMap::from([(name.clone(), group.clone())]),
-        backends: &backends.collect(),
+        backends: &backends(&names),
         states: &BTreeMap::from([(name.clone(), states.to_vec())]),
     };
     decide(&scene, name, &Client::unknown(true))

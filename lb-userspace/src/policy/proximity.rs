@@ -36,6 +36,7 @@ pub(super) fn run<'a>(
 fn shown(place: Option<&Location>) -> String {
     match place {
         Some(place) => place.to_string(),
-        None => "a client of unknown location".to_owned(),
+        // Its location is not known, or has nothing that a member's has: the class does not tell.
+        None => "the client".to_owned(),
     }
 }

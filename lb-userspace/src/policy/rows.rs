@@ -43,32 +43,46 @@ pub type Parts = BTreeMap<Destination, Share>;
 /// With one row all clients are alike and flows alone are spread; if each row has one destination,
 /// clients alone are.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Rows(Vec<(Share, Parts)>);
+pub struct Rows {
+    rows: Vec<(Share, Parts)>,
+    /// Where it matters which clients have a row: for each of as many equal parts of the clients which
+    /// row it has.
+    buckets: Vec<usize>,
+}
 
 impl Rows {
     /// Everything to one destination.
     pub fn one(to: Destination) -> Self {
-        Self(vec![(Share::one(), Parts::from([(to, Share::one())]))])
+        Self {
+            rows: vec![(Share::one(), Parts::from([(to, Share::one())]))],
+            buckets: Vec::new(),
+        }
     }
 
     /// The rows, each with its part of the clients.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&Share, &Parts)> {
-        self.0.iter().map(|(clients, flows)| (clients, flows))
+        self.rows.iter().map(|(clients, flows)| (clients, flows))
     }
 
     /// The answer that all flows get, if they all get one.
     pub fn answer(&self) -> Option<NoAnswer> {
-        let [(_, flows)] = &self.0[..] else {
+        let [(_, flows)] = &self.rows[..] else {
             return None;
         };
         let only = flows.keys().next().filter(|_| flows.len() == 1);
         only.and_then(Destination::answer)
     }
 
+    /// For each of as many equal parts of the clients what its flows get; none where it is left open
+    /// which clients have a row.
+    pub fn buckets(&self) -> impl ExactSizeIterator<Item = &Parts> {
+        self.buckets.iter().map(|row| &self.rows[*row].1)
+    }
+
     /// The part of all flows that each destination gets.
     pub fn total(&self) -> Parts {
         let mut total = Parts::new();
-        for (clients, flows) in &self.0 {
+        for (clients, flows) in &self.rows {
             for (to, part) in flows {
                 *total.entry(to.clone()).or_insert_with(Share::zero) += clients * part;
             }
@@ -79,10 +93,31 @@ impl Rows {
     /// A part of the clients each: the parts are above 0 and sum to 1.
     pub(super) fn by_client(parts: Vec<(Share, Self)>) -> Self {
         let scaled = parts.into_iter().flat_map(|(part, rows)| {
-            let rows = rows.0.into_iter();
+            let rows = rows.rows.into_iter();
             rows.map(move |(clients, flows)| (clients * &part, flows))
         });
         Self::of(scaled)
+    }
+
+    /// For each of as many equal parts of the clients one of `choices`.
+    pub(super) fn by_bucket(mut choices: Vec<Self>, buckets: &[usize]) -> Self {
+        if choices.len() == 1 {
+            return choices.remove(0);
+        }
+        let part = |choice: usize| {
+            let with_it = buckets.iter().filter(|it| **it == choice).count();
+            Share::new(with_it.into(), buckets.len().into())
+        };
+        let parts = choices.iter().enumerate();
+        let parts = parts.map(|(choice, rows)| (part(choice), rows.clone()));
+        let mut all = Self::by_client(parts.collect());
+        if choices.iter().all(|it| it.rows.len() == 1) {
+            let places: BTreeMap<&Parts, usize> =
+                all.rows.iter().map(|it| &it.1).zip(0..).collect();
+            let row = |choice: &usize| places[&choices[*choice].rows[0].1];
+            all.buckets = buckets.iter().map(row).collect();
+        }
+        all
     }
 
     /// A part of every client's flows each: the parts are above 0 and sum to 1. A client stands at the
@@ -90,7 +125,7 @@ impl Rows {
     pub(super) fn by_flow(parts: Vec<(Share, Self)>) -> Self {
         let mut left: Vec<_> = parts
             .into_iter()
-            .map(|(part, rows)| (part, rows.0.into_iter().peekable()))
+            .map(|(part, rows)| (part, rows.rows.into_iter().peekable()))
             .collect();
         let mut rows = Vec::new();
         while let Some(next) = left
@@ -125,7 +160,10 @@ impl Rows {
         let rows = by_flows
             .into_iter()
             .map(|(flows, clients)| (clients, flows));
-        Self(rows.collect())
+        Self {
+            rows: rows.collect(),
+            buckets: Vec::new(),
+        }
     }
 }
 
@@ -187,6 +225,23 @@ mod tests {
         let expected = [("a", (1, 4)), ("b", (1, 4)), ("c", (1, 8)), ("d", (3, 8))];
         let expected = expected.map(|(name, (n, d))| (to(name), share(n, d)));
         assert_eq!(mixed.total(), Parts::from(expected));
+    }
+
+    #[test]
+    fn each_part_of_the_clients_keeps_its_own_choice() {
+        let [a, b] = ["a", "b"].map(|name| Rows::one(to(name)));
+        let rows = Rows::by_bucket(vec![b, a], &[0, 1, 0, 0]);
+        let buckets: Vec<_> = rows.buckets().map(|it| it.keys().next().unwrap()).collect();
+        assert_eq!(buckets, [&to("b"), &to("a"), &to("b"), &to("b")]);
+        let expected = [(to("a"), share(1, 4)), (to("b"), share(3, 4))];
+        assert_eq!(rows.total(), Parts::from(expected));
+        let within = halves(Rows::by_client, Rows::one(to("c")), Rows::one(to("d")));
+        let nested = Rows::by_bucket(vec![within, Rows::one(to("a"))], &[0, 1]);
+        assert_eq!(
+            nested.buckets().len(),
+            0,
+            "which clients have c is left open"
+        );
     }
 
     #[test]

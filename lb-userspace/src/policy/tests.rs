@@ -6,7 +6,7 @@ use super::{
     fixtures::{self, decided, member},
     *,
 };
-use crate::model::{Admin, LatencySource, Member, MemberState, Priority, Who};
+use crate::model::{Admin, Group, LatencySource, Member, MemberState, Priority, Stage, Who};
 
 /// A group with the stages of the front-door preset and a window of 30 ms.
 fn front_door(members: Vec<Member>) -> Group {

@@ -103,8 +103,9 @@ impl Case<'_> {
     fn other_verdict_of_slot(&self) -> Option<Difference> {
         let decided = |flow: &Tuple| match self.slot_decided(flow).and_then(Answer::of_slot) {
             None => Verdict::Forwarded,
-            Some(Answer::PASS) => Verdict::RulePassed,
-            Some(_) => Verdict::RuleDropped,
+            Some(Answer::PASS) => Verdict::PolicyPassed,
+            Some(Answer::REJECT) => Verdict::Rejected,
+            Some(_) => Verdict::PolicyDropped,
         };
         let both = self.flows.iter().zip(&self.found.answers);
         let both = both.map(|(flow, answer)| (decided(flow).label(), label(answer.verdict)));
@@ -220,11 +221,11 @@ impl Case<'_> {
 
     fn verdict(&self) -> Verdict {
         let explanation = self.decided.explanation;
-        match (explanation.outcome, &explanation.stages[..]) {
-            (Outcome::Forward, _) => Verdict::Forwarded,
-            (Outcome::Pass, _) => Verdict::RulePassed,
-            (Outcome::Drop, []) => Verdict::RuleDropped,
-            (Outcome::Drop | Outcome::Reject, _) => Verdict::NoAnswer,
+        match explanation.outcome {
+            Outcome::Forward => Verdict::Forwarded,
+            Outcome::Pass => Verdict::PolicyPassed,
+            Outcome::Reject => Verdict::Rejected,
+            Outcome::Drop => Verdict::PolicyDropped,
         }
     }
 
@@ -356,6 +357,7 @@ fn described(descriptor: Descriptor) -> String {
         Descriptor::NO_ANSWER => "no ring".to_owned(),
         Descriptor::DROP => "drop".to_owned(),
         Descriptor::PASS => "pass".to_owned(),
+        Descriptor::REJECT => "reject".to_owned(),
         ring => format!("{} slots from {} on", ring.length(), ring.offset()),
     }
 }

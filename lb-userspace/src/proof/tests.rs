@@ -59,19 +59,17 @@ impl Rig {
         let up = state(Health::Up, None, "");
         let decision = decided(group, &[up.clone(), up]);
         let made = ring(&group.name, &spread(&model.backends, &decision));
+        let answer = |outcome, descriptor| {
+            let explanation = Explanation::of_answer(asked.clone(), outcome);
+            (explanation, Ring::default(), descriptor)
+        };
         let (explanation, ring, descriptor) = match route {
-            Route::Drop => (
-                Explanation::of_answer(asked, Outcome::Drop),
-                Ring::default(),
-                Descriptor::DROP,
-            ),
-            Route::Pass => (
-                Explanation::of_answer(asked, Outcome::Pass),
-                Ring::default(),
-                Descriptor::PASS,
-            ),
+            Route::Drop => answer(Outcome::Drop, Descriptor::DROP),
+            Route::Pass => answer(Outcome::Pass, Descriptor::PASS),
+            Route::Reject => answer(Outcome::Reject, Descriptor::REJECT),
             Route::Group(_) => {
-                let explanation = Explanation::of_decision(asked, &model.groups, &decision, &made);
+                let explanation =
+                    Explanation::of_decision(asked.clone(), &model.groups, &decision, &made);
                 let descriptor = Descriptor::new(RING, made.slots.len() as u32);
                 (explanation, made, descriptor)
             }
@@ -120,8 +118,9 @@ impl Rig {
         let answer = |flow: Tuple| {
             let verdict = match ring {
                 Descriptor::NO_ANSWER => Verdict::NoAnswer,
-                Descriptor::DROP => Verdict::RuleDropped,
-                Descriptor::PASS => Verdict::RulePassed,
+                Descriptor::DROP => Verdict::PolicyDropped,
+                Descriptor::PASS => Verdict::PolicyPassed,
+                Descriptor::REJECT => Verdict::Rejected,
                 _ => Verdict::Forwarded,
             };
             let slot = (ring.slot(&flow, &key) - ring.offset()) as usize;
@@ -186,7 +185,11 @@ fn a_kernel_that_does_as_decided_is_said_to() {
 
 #[test]
 fn the_answer_of_a_rule_is_proved_as_well() {
-    for (route, verdict) in [(Route::Drop, "rule_dropped"), (Route::Pass, "rule_passed")] {
+    for (route, verdict) in [
+        (Route::Drop, "policy_dropped"),
+        (Route::Pass, "policy_passed"),
+        (Route::Reject, "rejected"),
+    ] {
         let judgement = Rig::new(&route).judge();
         let text = format!("proved in the kernel: 1000 flows, {verdict} 1000\n");
         assert_eq!(judgement.to_string(), text);
@@ -238,9 +241,9 @@ fn a_wrong_descriptor_is_found_even_if_the_ring_there_is_the_same() {
     rig.run(Descriptor::PASS);
     let text = rig.judge().to_string();
     for line in [
-        "NOT SO IN THE KERNEL: 1000 flows, rule_passed 1000\n",
+        "NOT SO IN THE KERNEL: 1000 flows, policy_passed 1000\n",
         "found pass for 1000 flows\n",
-        "  verdict: decided forwarded; found rule_passed for 1000 flows\n",
+        "  verdict: decided forwarded; found policy_passed for 1000 flows\n",
         "found no ring\n",
         "  backend: decided a; found nobody: ",
         "  share of b: decided 619 to 777 flows by its share; found 0 flows\n",

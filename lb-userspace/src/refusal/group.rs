@@ -35,10 +35,6 @@ refusals! {
     "stage-after" stage_after(stage, last):
         "\"{stage}\" stands behind \"{last}\""; "put it before";
 
-    /// Traffic Manager's methods have no affinity (4.1).
-    "no-affinity" no_affinity(policy):
-        "{policy} has no affinity"; "remove it, or list `stages`, which take it";
-
     /// A member is either a backend or a group.
     "two-members-in-one" two_members_in_one():
         "stands beside `backend`"; "make two members of them";

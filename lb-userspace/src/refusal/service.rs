@@ -24,7 +24,7 @@ refusals! {
 
     /// A rule has to say what becomes of its clients.
     "rule-without-route" rule_without_route():
-        "is missing, and so is `group`"; "add `group = \"office\"` or `answer = \"drop\"`";
+        "is missing, and so is `group`"; "add `group = \"office\"` or `answer = \"reject\"`";
 
     /// A rule speaks of clients by their addresses, their regions or their location.
     "rule-by-several" rule_by_several():
@@ -51,10 +51,6 @@ refusals! {
     /// A rule says one thing of its clients.
     "rule-with-two-routes" rule_with_two_routes():
         "stands beside `group`"; "remove one of them";
-
-    /// An answer to the client is not supported yet.
-    "no-reject" no_reject():
-        "reject is not there yet"; "use \"drop\"";
 
     /// Of two equal prefixes in the rules of one service nobody could say which holds.
     "clients-twice" clients_twice(prefix, first):

@@ -17,6 +17,9 @@ pub fn spread(backends: &BTreeMap<Name, Backend>, decision: &Decision) -> Spread
             .collect()
     };
     let rows = &decision.rows;
+    if rows.buckets().len() > 0 {
+        return Spread::Buckets(rows.buckets().map(shares).collect());
+    }
     let by_client = rows.iter().all(|(_, flows)| flows.len() == 1);
     match rows.iter().next() {
         Some((_, flows)) if rows.iter().len() == 1 => Spread::Flows(shares(flows)),

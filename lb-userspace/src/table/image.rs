@@ -54,6 +54,7 @@ impl Image {
         let group = match route {
             Some(Route::Drop) => return Some(Served::Answer(Answer::DROP)),
             Some(Route::Pass) => return Some(Served::Answer(Answer::PASS)),
+            Some(Route::Reject) => return Some(Served::Answer(Answer::REJECT)),
             Some(Route::Group(group)) => group,
             None => &spec.group,
         };

@@ -10,7 +10,6 @@ mod race;
 mod ring;
 mod rows;
 mod spread;
-mod subset;
 mod weights;
 
 pub use self::{
@@ -22,5 +21,4 @@ pub use self::{
     ring::{DEFAULT_LENGTH, ring, ring_length},
     rows::rows_length,
     spread::{Destination, Shares, Spread},
-    subset::subset,
 };

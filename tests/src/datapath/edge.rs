@@ -29,6 +29,9 @@ pub const XDP_PASS: u32 = 2;
 /// The frame is sent back to where it came from.
 pub const XDP_TX: u32 = 3;
 
+/// The MAC address of the interface.
+pub const STATION: [u8; 6] = [2, 0, 0, 0, 0, 1];
+
 /// The group of [`WEB`].
 pub const GROUP: u32 = 7;
 
@@ -46,6 +49,8 @@ pub struct Settings {
     pub buckets: u32,
     /// Entries that a CPU may write per tick.
     pub insert_limit: u32,
+    /// Packets that a CPU may reject per tick.
+    pub reject_limit: u32,
     /// Whether every packet of a service is logged.
     pub packet_log: bool,
     /// Whether the program only tells how it decides.
@@ -59,6 +64,7 @@ impl Default for Settings {
         Self {
             buckets: 64,
             insert_limit: u32::MAX,
+            reject_limit: u32::MAX,
             packet_log: false,
             proof: false,
             secret: 1,
@@ -107,6 +113,7 @@ impl Edge {
             .btf(None)
             .override_global("FLOW_MASK", &(settings.buckets - 1), true)
             .override_global("INSERT_LIMIT", &settings.insert_limit, true)
+            .override_global("REJECT_LIMIT", &settings.reject_limit, true)
             .override_global("PACKET_LOG", &u8::from(settings.packet_log), true)
             .override_global("PROOF", &u8::from(settings.proof), true)
             .map_max_entries("FLOWS", settings.buckets)
@@ -340,6 +347,8 @@ pub fn control(secret: u64) -> Control {
         abi: ABI_VERSION,
         clients: 0,
         heartbeat: 0,
+        station: STATION,
+        reserved: [0; 2],
         ring_key: key(0),
         flow_keys: [key(2 * secret + 1), key(2 * secret + 2)],
     }

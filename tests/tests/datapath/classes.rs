@@ -132,8 +132,8 @@ fn a_rule_drops_or_passes_in_place_of_a_ring() {
         let mut edge = edge(&packet);
         let frame = from(&packet, client).bytes();
         for (rule, verdict, action) in [
-            (Descriptor::DROP, Verdict::RuleDropped, XDP_DROP),
-            (Descriptor::PASS, Verdict::RulePassed, XDP_PASS),
+            (Descriptor::DROP, Verdict::PolicyDropped, XDP_DROP),
+            (Descriptor::PASS, Verdict::PolicyPassed, XDP_PASS),
             (Descriptor::NO_ANSWER, Verdict::NoAnswer, XDP_DROP),
         ] {
             edge.set("RINGS", 20, rule);

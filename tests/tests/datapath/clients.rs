@@ -77,11 +77,11 @@ fn edge(prefixes: &BTreeMap<Prefix, u64>, maps: &BpfFs) -> Edge {
         edge.set("SLOTS", group.into(), lb_common::Chunk([group + 1; 64]));
     }
     let route_of: BTreeMap<Route, u32> = (0..=GROUPS).map(|it| (route(it), it as u32)).collect();
-    for (number, class) in clients.classes.iter().enumerate() {
-        let group = route_of[class.routes.values().next().unwrap()];
+    for (class, of_class) in clients.classes.iter().enumerate() {
+        let group = route_of[of_class.routes.values().next().unwrap()];
         edge.set(
             "RINGS",
-            row.first() + number as u32,
+            row.first() + class as u32,
             Descriptor::new(group * 64, 64),
         );
     }

@@ -1,6 +1,7 @@
 //! The XDP program in the kernel: what it does with single packets (BPF_PROG_TEST_RUN). Needs root.
 
 mod agreement;
+mod answers;
 mod classes;
 mod clients;
 mod families;
@@ -9,6 +10,7 @@ mod inserts;
 mod log;
 mod proof;
 mod races;
+mod rows;
 mod stale;
 mod tunnel_end;
 mod verdicts;

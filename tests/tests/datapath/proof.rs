@@ -82,8 +82,9 @@ fn whatever_is_not_forwarded_has_its_verdict() {
     }
     for (ring, expected) in [
         (Descriptor::NO_ANSWER, Verdict::NoAnswer),
-        (Descriptor::DROP, Verdict::RuleDropped),
-        (Descriptor::PASS, Verdict::RulePassed),
+        (Descriptor::DROP, Verdict::PolicyDropped),
+        (Descriptor::PASS, Verdict::PolicyPassed),
+        (Descriptor::REJECT, Verdict::Rejected),
     ] {
         edge.set("RINGS", WEB.row.first(), ring);
         let proof = prove(&edge, &syn());

@@ -25,7 +25,7 @@ fn with_rules(mut image: Image, rules: &[(Prefix, Route)]) -> Image {
         name: service.name.clone(),
         group: service.group.clone(),
         routes: rules.iter().map(|(_, route)| route.clone()).collect(),
-        by_class: true,
+        by_class: !rules.is_empty(),
     };
     image.services.insert(service.key(), spec);
     image.clients = Arc::new(partition(&model, &[]));

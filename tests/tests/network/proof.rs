@@ -44,8 +44,8 @@ fn the_kernel_does_as_decided_for_every_class_of_both_families() {
         assert!(found.keys().eq(backends), "{client}: {proof:#}");
         let flows: u64 = found.values().map(|flows| flows.as_u64().unwrap()).sum();
         let verdict = match client {
-            "198.51.100.77" => "rule_dropped",
-            "2001:db8:51::77" => "rule_passed",
+            "198.51.100.77" => "policy_dropped",
+            "2001:db8:51::77" => "policy_passed",
             _ => "forwarded",
         };
         assert_eq!(proof["verdicts"][verdict], 1000, "{client}: {proof:#}");

@@ -38,8 +38,8 @@ fn case_33_when_the_last_backend_is_taken_out_a_syn_is_not_forwarded() {
     send_syn(lab.client(), 3_001, WEB, 0);
     // The flow that it has an entry for is a new one as well.
     send_syn(lab.client(), 3_000, WEB, 0);
-    wait_until(DEADLINE, "both packets dropped", || {
-        verdict(&daemon, "no_answer") == 2
+    wait_until(DEADLINE, "both packets rejected", || {
+        verdict(&daemon, "rejected") == 2
     });
     assert_eq!(verdict(&daemon, "forwarded"), 1);
 
@@ -125,7 +125,8 @@ fn case_61_a_reload_that_only_begins_or_ends_to_probe_takes_effect() {
     let probed = tables(&[1, 1]);
     let (head, rest) = probed.split_once("probe = ").unwrap();
     let (_, rest) = rest.split_once("\n").unwrap();
-    let unprobed = format!("{head}probe = {{ kind = \"none\" }}\n{rest}");
+    let unprobed = format!("{head}probe = {{ kind = \"none\" }}\n{rest}")
+        .replace("latency_window = \"500ms\"", "policy = \"weighted\"");
     let daemon = start(&lab, &[1, 1]);
     let only_the_live_one = || {
         wait_health(&daemon, &[("backend-1", "up"), ("backend-2", "down")]);

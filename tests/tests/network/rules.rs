@@ -202,14 +202,14 @@ fn a_rule_drops_new_flows_or_leaves_them_to_the_host() {
     let drop = format!("{pass}, {{ clients = [{NEAR}], answer = \"drop\" }}");
     reload(&daemon, &lab, &drop);
     for service in services() {
-        let dropped = verdict(&daemon, "rule_dropped");
+        let dropped = verdict(&daemon, "policy_dropped");
         let asked = near.outcome(&format!("curl -s --connect-timeout 0.3 http://{service}/"));
         assert_eq!(
             asked.status,
             Some(28),
             "curl's number for no answer in time: {asked:?}"
         );
-        assert!(verdict(&daemon, "rule_dropped") > dropped, "{service}");
+        assert!(verdict(&daemon, "policy_dropped") > dropped, "{service}");
     }
     for text in explained(&daemon, near) {
         assert!(text.contains("new flows are dropped"), "{text}");

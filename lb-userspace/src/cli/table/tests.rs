@@ -236,10 +236,7 @@ fn a_group_without_a_backend_and_a_broken_ring_are_told() {
     let names = Names::of_model(&model);
     let drained = tables(&model, Some("web"));
     let text = View::of(&drained, &names).to_string();
-    assert!(
-        text.contains("0      all others       no backend: drop"),
-        "{text}"
-    );
+    assert!(text.contains("0      all others       reject"), "{text}");
     let empty = Tables::new(Capacity::new(1 << 20));
     let text = View::of(&empty, &names).to_string();
     assert_eq!(text, "no service is published\n");

@@ -180,10 +180,6 @@ const RULES: &[(&str, &str)] = &[
         "{ clients = [\"192.0.2.0/24\"], group = \"g\", answer = \"drop\" }",
     ),
     (
-        "no-reject",
-        "{ clients = [\"192.0.2.0/24\"], answer = \"reject\" }",
-    ),
-    (
         "clients-twice",
         "{ clients = [\"192.0.2.0/24\", \"192.0.2.0-192.0.2.255\"], answer = \"drop\" }",
     ),
@@ -204,6 +200,22 @@ const RULES: &[(&str, &str)] = &[
         "mapped-clients",
         "{ clients = [\"::ffff:192.0.2.1\"], answer = \"drop\" }",
     ),
+    (
+        "rule-by-several",
+        "{ clients = [\"192.0.2.0/24\"], geo = [\"IE\"], answer = \"drop\" }",
+    ),
+    (
+        "answer-that-prefers",
+        "{ geo = [\"IE\"], prefer = [\"Europe.UK\"], answer = \"drop\" }",
+    ),
+    (
+        "many-preferred",
+        "{ geo = [\"IE\"], prefer = [\"A\", \"B\", \"C\", \"D\", \"E\", \"F\", \"G\", \"H\", \"I\"] }",
+    ),
+    (
+        "idle-preference",
+        "{ geo = [\"IE\"], prefer = [\"Europe.UK\"] }",
+    ),
 ];
 
 const IDLE: &str = "[[group]]
@@ -221,7 +233,7 @@ fn service(name: &str, port: u16, group: &str) -> String {
 }
 
 /// The cases that are more than another value.
-fn longer() -> [(&'static str, String); 12] {
+fn longer() -> [(&'static str, String); 13] {
     let served = service("t", 81, "h");
     let many: String = (1..1025)
         .map(|port| service(&format!("s{port}"), 1000 + port, "g"))
@@ -250,7 +262,7 @@ fn longer() -> [(&'static str, String); 12] {
         ),
         ("many-headers", with("\"http\"", &headers)),
         ("many-ranges", with("\"http\"", &ranges)),
-        ("too-many", GOOD.to_owned() + &many),
+        ("too-many", with("\"http\"", "\"http\", port = 80") + &many),
         (
             "small-ring-pool",
             with("[edge]", "[edge]\nring_slots = 32768") + IDLE + &served,
@@ -263,6 +275,11 @@ fn longer() -> [(&'static str, String); 12] {
                 .replace("\"http\"", "\"http\", port = 80"),
         ),
         ("unused-group", GOOD.to_owned() + IDLE),
+        (
+            "shared-preference",
+            super::rules::text("{ geo = [\"IE\"], prefer = [\"Europe.UK\"] }")
+                + &service("t", 81, "g"),
+        ),
         ("disabled-group", GOOD.to_owned() + IDLE + &served),
     ]
 }
@@ -340,10 +357,8 @@ fn provoked() -> BTreeSet<Code> {
     let short = CASES.iter();
     let short = short.map(|(code, part, instead)| (*code, with(part, instead)));
     let mut provoked = BTreeSet::new();
-    let rules = RULES.iter().map(|(code, rules)| {
-        let rules = format!("group = \"g\"\nrule = [{rules}]");
-        (*code, with("group = \"g\"", &rules))
-    });
+    let rules = RULES.iter();
+    let rules = rules.map(|(code, rules)| (*code, super::rules::text(rules)));
     let groups = super::groups::CASES.iter();
     let groups = groups.map(|(code, groups)| (*code, super::groups::text(groups)));
     let all = short.chain(rules).chain(longer()).chain(large());

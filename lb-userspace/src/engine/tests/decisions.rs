@@ -125,7 +125,7 @@ fn it_is_told_when_nobody_may_get_traffic() {
             .iter()
             .any(|effect| matches!(effect, Effect::Tell(n) if *n == told))
     );
-    assert!(rig.image().rings["web"][0].slots.is_empty());
+    assert!(rig.image().rings["web"][0].targets.is_empty());
 }
 
 #[test]

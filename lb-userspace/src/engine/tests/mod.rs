@@ -1,4 +1,5 @@
 mod admin;
+mod classes;
 mod decisions;
 mod forwarding;
 mod health;

@@ -97,7 +97,7 @@ shares
   b  1/4  25 %
   c  1/4  25 %
   d  1/4  25 %
-  all members of a group are down: traffic goes to all of them
+  too few members of a group are healthy: its all-down rule holds
 
 ring b6192876fd04e345, 16381 slots
 ";

@@ -85,7 +85,7 @@ impl Explanation {
         if self.best_effort {
             writeln!(
                 f,
-                "  all members of a group are down: traffic goes to all of them"
+                "  too few members of a group are healthy: its all-down rule holds"
             )?;
         }
         writeln!(f, "\nring {}, {} slots", self.ring.hash, self.ring.length)

@@ -52,7 +52,7 @@ fn flows_whose_slot_is_an_answer_end_by_it() {
     for answer in &mut rig.found.answers {
         if answer.target == drop {
             answer.target = 0;
-            answer.verdict = Verdict::RuleDropped as u16;
+            answer.verdict = Verdict::PolicyDropped as u16;
         }
     }
     assert!(
@@ -66,9 +66,9 @@ fn flows_whose_slot_is_an_answer_end_by_it() {
         .iter_mut()
         .find(|it| it.target == 0)
         .unwrap();
-    dropped.verdict = Verdict::RulePassed as u16;
+    dropped.verdict = Verdict::PolicyPassed as u16;
     assert_eq!(
         rig.differences(),
-        ["verdict: decided rule_dropped for 1 flow; found rule_passed for 1 flow"]
+        ["verdict: decided policy_dropped for 1 flow; found policy_passed for 1 flow"]
     );
 }

@@ -174,6 +174,7 @@ fn clients_get_what_the_rules_say() {
         (prefix("10.0.0.0/8"), group("b")),
         (prefix("10.0.0.0/25"), Route::Drop),
         (prefix("2000::/3"), Route::Pass),
+        (prefix("10.0.1.0/25"), Route::Reject),
     ];
     let image = with_rules(GROUPS, &[("a", rules.clone()), ("c", vec![]), ("c", rules)]);
     settle_soundly(&mut tables, &image);

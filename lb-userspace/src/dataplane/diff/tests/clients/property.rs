@@ -26,7 +26,14 @@ fn rings(group: &'static str, members: Vec<u8>) -> impl Strategy<Value = Vec<Rin
 
 /// A list of rules for each service, and for the input which of the rings of a group they choose.
 fn images() -> impl Strategy<Value = Image> {
-    let routes = vec![Route::Drop, Route::Pass, group("a"), group("b"), group("c")];
+    let routes = vec![
+        Route::Drop,
+        Route::Pass,
+        Route::Reject,
+        group("a"),
+        group("b"),
+        group("c"),
+    ];
     let rules =
         prop::collection::btree_map(sample::select(prefixes()), sample::select(routes), 0..6);
     let own = sample::select(vec!["a", "b", "c"]);

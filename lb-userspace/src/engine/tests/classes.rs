@@ -1,0 +1,380 @@
+//! Groups that decide by client, and groups in groups.
+
+use lb_common::Answer;
+use proptest::prelude::*;
+
+use super::*;
+use crate::{
+    policy::Outcome,
+    table::{Destination, Ring},
+};
+
+/// The base with other groups, of which `web` serves, and what else there is.
+fn with_groups(groups: &str, rest: &str) -> String {
+    let start = BASE.find("[[group]]").unwrap();
+    let end = BASE.find("[[service]]").unwrap();
+    format!("{}{groups}{}{rest}", &BASE[..start], &BASE[end..])
+}
+
+const PROBE: &str = "probe = { kind = \"http\", health = { window = 4, required = 2 } }";
+
+fn by_subnet() -> String {
+    with_groups(
+        &format!(
+            r#"
+            [[group]]
+            name = "web"
+            stages = [{{ stage = "subnet" }}, {{ stage = "available" }}]
+            member = [{{ backend = "a", clients = ["10.0.0.0/8"] }}, {{ backend = "b" }}]
+            {PROBE}
+            "#
+        ),
+        "",
+    )
+}
+
+fn nested() -> String {
+    with_groups(
+        &format!(
+            r#"
+            [[group]]
+            name = "web"
+            policy = "front-door"
+            member = [{{ group = "inner", weight = 1 }}, {{ backend = "c", weight = 1 }}]
+            {PROBE}
+            [[group]]
+            name = "inner"
+            policy = "front-door"
+            member = [{{ backend = "a", weight = 3 }}, {{ backend = "b", weight = 7 }}]
+            {PROBE}
+            "#
+        ),
+        "",
+    )
+}
+
+fn explained(rig: &Rig, client: &str) -> crate::policy::Explanation {
+    rig.engine.explain("web", client.parse().unwrap()).unwrap()
+}
+
+/// Shares as `a 3/10, b 7/10`, with answers.
+fn shares(rig: &Rig, client: &str) -> String {
+    let explanation = explained(rig, client);
+    let backends = explanation.fractions.iter();
+    let backends = backends.map(|(name, share)| format!("{name} {share}"));
+    let answers = explanation.answers.iter();
+    let answers = answers.map(|(answer, share)| format!("{answer} {share}"));
+    backends.chain(answers).collect::<Vec<_>>().join(", ")
+}
+
+/// The backends that stand in a ring, by the last byte of their addresses.
+fn hosts(ring: &Ring) -> BTreeSet<IpAddr> {
+    let slots = ring.slots.iter();
+    let destinations = slots.filter_map(|slot| ring.destination(*slot));
+    destinations
+        .filter_map(|it| Some(it.identity()?.address))
+        .collect()
+}
+
+impl Rig {
+    fn ring_of(&self, client: &str) -> &Ring {
+        let class = self.image().clients.class_of(client.parse().unwrap());
+        self.image().ring(&"web".parse().unwrap(), class).unwrap()
+    }
+
+    fn all_three_up(&mut self) {
+        self.all_up();
+        self.good("c", 5);
+        self.good("c", 5);
+    }
+}
+
+#[test]
+fn clients_of_a_member_have_a_ring_of_it_and_others_one_of_the_fallback() {
+    let mut rig = Rig::start(&by_subnet(), Saved::default(), &[]);
+    rig.all_up();
+    assert_eq!(rig.image().rings["web"].len(), 2);
+    assert_eq!(hosts(rig.ring_of("10.9.9.9")), [ip(1)].into());
+    assert_eq!(hosts(rig.ring_of("192.0.2.1")), [ip(2)].into());
+    assert_eq!(shares(&rig, "10.9.9.9"), "a 1");
+    assert_eq!(shares(&rig, "192.0.2.1"), "b 1");
+    assert!(rig.image().services.values().all(|it| it.by_class));
+    for _ in 0..3 {
+        rig.bad("a");
+    }
+    assert_eq!(shares(&rig, "10.9.9.9"), "b 1");
+    assert_eq!(rig.image().rings["web"].len(), 1, "all clients are alike");
+    assert!(rig.target(1).dead && !rig.target(2).dead);
+}
+
+#[test]
+fn health_never_moves_a_client_to_another_class() {
+    let mut rig = Rig::start(&by_subnet(), Saved::default(), &[]);
+    rig.all_up();
+    let before = rig.image().clients.clone();
+    for _ in 0..3 {
+        rig.bad("a");
+    }
+    assert_eq!(rig.image().clients, before);
+}
+
+#[test]
+fn a_service_waits_for_the_groups_within_its_group() {
+    let mut rig = Rig::start(&nested(), Saved::default(), &[]);
+    rig.good("c", 5);
+    rig.good("c", 5);
+    assert!(rig.image().held.contains("web"));
+    assert!(explained(&rig, "192.0.2.1").undecided);
+    rig.all_up();
+    assert!(rig.image().held.is_empty());
+    assert_eq!(shares(&rig, "192.0.2.1"), "a 3/20, b 7/20, c 1/2");
+}
+
+#[test]
+fn nobody_is_rejected_before_an_unprobed_backend_s_next_hop_has_answered() {
+    let text = BASE.replace(
+        "probe = { kind = \"http\", health = { window = 4, required = 2 } }",
+        "probe = { kind = \"none\" }",
+    );
+    let text = text.replace("latency_window = \"30ms\"", "policy = \"weighted\"");
+    let silent = |host| Event::Ways(vec![(direct(ip(host)), Way::Unresolved(ip(host)))]);
+    let (engine, effects) = Engine::start(
+        parse(&text),
+        Saved::default(),
+        BTreeSet::new(),
+        Duration::ZERO,
+    );
+    let mut rig = Rig {
+        engine,
+        effects,
+        now: Duration::ZERO,
+    };
+    rig.event(silent(1));
+    rig.event(silent(2));
+    assert!(rig.image().held.contains("web"));
+    rig.event(Event::Ways(vec![(direct(ip(1)), open(1))]));
+    assert!(rig.image().held.contains("web"), "b may answer yet");
+    rig.now = Duration::from_secs(10);
+    rig.event(Event::Tick);
+    assert_eq!(shares(&rig, "192.0.2.1"), "a 1");
+    rig.event(silent(1));
+    assert_eq!(
+        explained(&rig, "192.0.2.1").outcome,
+        Outcome::Reject,
+        "it was decided once"
+    );
+}
+
+#[test]
+fn targets_are_those_of_the_group_that_the_service_names() {
+    let mut rig = Rig::start(&nested(), Saved::default(), &[]);
+    rig.all_three_up();
+    let groups: BTreeSet<_> = rig
+        .image()
+        .targets
+        .keys()
+        .map(|it| it.group.as_str())
+        .collect();
+    assert_eq!(groups, BTreeSet::from(["web"]));
+    assert_eq!(rig.image().targets.len(), 3);
+    assert_eq!(
+        rig.image()
+            .rings
+            .keys()
+            .map(Name::as_str)
+            .collect::<Vec<_>>(),
+        ["web"]
+    );
+}
+
+#[test]
+fn a_nested_group_is_drained_as_a_member() {
+    let mut rig = Rig::start(&nested(), Saved::default(), &[]);
+    rig.all_three_up();
+    rig.event(Event::Admin(AdminChange {
+        subject: Subject::Member {
+            group: "web".parse().unwrap(),
+            backend: "inner".parse().unwrap(),
+        },
+        change: Override::Admin(Admin::Drain),
+    }));
+    assert_eq!(shares(&rig, "192.0.2.1"), "c 1");
+    assert!(
+        !rig.target(1).takes_new && !rig.target(1).dead,
+        "its flows go on"
+    );
+}
+
+#[test]
+fn a_nested_group_that_is_down_leaves_its_part_to_the_others() {
+    let mut rig = Rig::start(&nested(), Saved::default(), &[]);
+    rig.all_three_up();
+    for _ in 0..3 {
+        rig.bad("a");
+        rig.bad("b");
+    }
+    assert_eq!(shares(&rig, "192.0.2.1"), "c 1");
+    let text = explained(&rig, "192.0.2.1").to_string();
+    assert!(
+        text.contains("inner  not healthy: 0 of its 2 members healthy, 1 needed"),
+        "{text}"
+    );
+    assert!(rig.target(1).dead && rig.target(2).dead);
+}
+
+#[test]
+fn the_explanation_goes_down_through_the_groups() {
+    let mut rig = Rig::start(&nested(), Saved::default(), &[]);
+    rig.all_three_up();
+    let explanation = explained(&rig, "192.0.2.1");
+    let groups: Vec<_> = explanation
+        .stages
+        .iter()
+        .map(|it| it.group.as_str())
+        .collect();
+    assert_eq!(groups, [["web"; 5], ["inner"; 5]].concat());
+}
+
+#[test]
+fn no_answer_is_a_ring_that_holds_the_answer() {
+    let text = by_subnet().replace(", { backend = \"b\" }", "");
+    let mut rig = Rig::start(&text, Saved::default(), &[]);
+    rig.good("a", 5);
+    rig.good("a", 5);
+    let ring = rig.ring_of("192.0.2.1");
+    let to = ring.slots.iter().map(|slot| ring.destination(*slot));
+    let reject = Some(Destination::Answer(Answer::REJECT));
+    assert!(to.clone().count() > 0 && to.into_iter().all(|it| it == reject));
+    assert_eq!(explained(&rig, "192.0.2.1").outcome, Outcome::Reject);
+    assert_eq!(shares(&rig, "10.0.0.1"), "a 1");
+}
+
+#[test]
+fn a_reject_within_keeps_its_part_as_reject() {
+    let text = nested().replace(
+        "name = \"inner\"\n            policy = \"front-door\"",
+        "name = \"inner\"\n            stages = [{ stage = \"available\", all_down = \"no-answer\" }]",
+    );
+    // The parent takes the child for healthy whatever its members are.
+    let text = text.replace(
+        "name = \"web\"\n            policy = \"front-door\"",
+        "name = \"web\"\n            stages = [{ stage = \"weight\" }]",
+    );
+    let mut rig = Rig::start(&text, Saved::default(), &[]);
+    rig.all_three_up();
+    assert_eq!(shares(&rig, "192.0.2.1"), "a 1/4, b 1/4, c 1/2");
+    for _ in 0..3 {
+        rig.bad("a");
+        rig.bad("b");
+    }
+    assert_eq!(shares(&rig, "192.0.2.1"), "c 1/2, reject 1/2");
+    assert_eq!(explained(&rig, "192.0.2.1").outcome, Outcome::Forward);
+}
+
+fn preferring() -> String {
+    let groups = format!(
+        r#"
+        [[group]]
+        name = "web"
+        policy = "static-proximity"
+        member = [{{ backend = "a" }}, {{ backend = "b" }}, {{ backend = "c" }}]
+        {PROBE}
+        "#
+    );
+    let rest = r#"
+        rule = [{ location = "*.ZMB.*.*", prefer = ["Asia.HK", "Europe.UK"] }]
+        [locations]
+        custom = [
+            { range = "198.51.100.0/25", location = "Africa.ZMB" },
+            { range = "198.51.100.128/25", location = "Europe.FR" },
+        ]
+    "#;
+    let text = with_groups(&groups, rest);
+    let at = |text: String, name: &str, place: &str| {
+        let backend = format!("name = \"{name}\"\n");
+        text.replacen(
+            &backend,
+            &format!("{backend}    location = \"{place}\"\n"),
+            1,
+        )
+    };
+    let text = at(text, "a", "Asia.HK");
+    let text = at(text, "b", "Europe.UK");
+    at(text, "c", "Africa.SD")
+}
+
+#[test]
+fn a_rule_by_location_prefers_locations_for_its_clients_only() {
+    let mut rig = Rig::start(&preferring(), Saved::default(), &[]);
+    rig.all_three_up();
+    assert_eq!(shares(&rig, "198.51.100.1"), "a 1", "S108");
+    assert_eq!(shares(&rig, "198.51.100.200"), "b 1", "static proximity");
+    assert_eq!(
+        shares(&rig, "192.0.2.1"),
+        "a 1/3, b 1/3, c 1/3",
+        "of no known location"
+    );
+    let text = explained(&rig, "198.51.100.1").to_string();
+    let line = "by rule 0 of location *.ZMB: group web, which prefers Asia.HK, Europe.UK";
+    assert!(text.contains(line), "{text}");
+    for _ in 0..3 {
+        rig.bad("a");
+    }
+    assert_eq!(shares(&rig, "198.51.100.1"), "b 1", "S109");
+}
+
+#[test]
+fn a_group_of_both_families_decides_for_each() {
+    let text = with_groups(
+        "[[group]]\nname = \"web\"\npolicy = \"multivalue\"\nprobe = { kind = \"none\" }\n\
+         member = [{ backend = \"a\" }, { backend = \"b\" }, { backend = \"six\" }]\n",
+        r#"
+        [[service]]
+        name = "web6"
+        address = "2001:db8:203::10"
+        protocol = "tcp"
+        port = 80
+        group = "web"
+        [[backend]]
+        name = "six"
+        address = "2001:db8::6"
+        "#,
+    );
+    let mut rig = Rig::start(&text, Saved::default(), &[]);
+    let six = rig.engine.model().backends["six"].destination();
+    rig.event(Event::Ways(vec![(six, open(6))]));
+    assert_eq!(shares(&rig, "192.0.2.1"), "a 1/2, b 1/2");
+    let v6 = rig.engine.explain("web6", "2001:db8::1".parse().unwrap());
+    assert_eq!(
+        v6.unwrap()
+            .fractions
+            .keys()
+            .map(Name::as_str)
+            .collect::<Vec<_>>(),
+        ["six"]
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn what_was_made_step_by_step_is_what_is_made_at_once(
+        by_location in any::<bool>(),
+        events in proptest::collection::vec((0..3_usize, any::<bool>()), 0..40),
+    ) {
+        let text = if by_location { preferring() } else { nested() };
+        let mut rig = Rig::start(&text, Saved::default(), &[]);
+        rig.all_three_up();
+        for (backend, is_good) in events {
+            let backend = ["a", "b", "c"][backend];
+            if is_good {
+                rig.good(backend, 5);
+            } else {
+                rig.bad(backend);
+            }
+            let mut anew = rig.engine.clone();
+            anew.image = None;
+            prop_assert_eq!(&anew.compile().0, rig.image());
+        }
+    }
+}
