@@ -13,16 +13,38 @@ use crate::{
     class::Clients,
     model::{AllDown, Group, Member, MemberState, Model, Name, Share, Spread, Stage, Who},
     policy::{SUBSET_BUCKETS, Scene, decide},
-    table::{ring_length, rows_length, spread},
+    table::{self, Shares, ring_length, rows_length, spread},
 };
+
+/// The slots that the ring of a spread takes in the pool.
+fn slots_of(spread: &table::Spread) -> u64 {
+    let least = |shares: &Shares| shares.values().min().cloned();
+    let length = match spread {
+        table::Spread::Flows(shares) | table::Spread::Clients(shares) => {
+            least(shares).map(|share| ring_length(&share))
+        }
+        table::Spread::Buckets(buckets) => {
+            let share = buckets.iter().filter_map(least).min();
+            share.map(|share| rows_length(&Share::one(), &share))
+        }
+        table::Spread::Rows(rows) => {
+            let part = rows.iter().map(|(part, _)| part).min();
+            let share = rows.iter().filter_map(|(_, shares)| least(shares)).min();
+            part.zip(share)
+                .map(|(part, share)| rows_length(part, &share))
+        }
+    };
+    length.unwrap_or_default().next_multiple_of(CHUNK) as u64
+}
 
 /// What rings need.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct Rings {
     /// Rings that differ, with all members up.
     pub(super) number: usize,
-    /// The slots of the pool for as many rings of any health, and for those of the group with the most
-    /// once more: new rings of a group stand all together beside those that they replace.
+    /// The slots of the pool for them, where the longest ring of each group is as long as any health of the
+    /// members makes it, and for those of the group with the most once more: new rings of a group stand all
+    /// together beside those that they replace.
     pub(super) slots: u64,
 }
 
@@ -55,8 +77,9 @@ pub(super) fn rings(model: &Model, clients: &Clients) -> Rings {
             }
         }
         needs.number += spreads.len();
-        // A group that has no ring now may get one.
-        let slots = spreads.len().max(1) as u64 * bounds.of(root).slots();
+        let lengths: Vec<u64> = spreads.iter().map(slots_of).collect();
+        let longest = lengths.iter().max().copied().unwrap_or_default();
+        let slots = lengths.iter().sum::<u64>() - longest + longest.max(bounds.of(root).slots());
         needs.slots += slots;
         most = most.max(slots);
     }
@@ -74,6 +97,8 @@ struct Bound {
     flows: Share,
     /// Several ways to part the clients may lie over each other: their parts get as small as can be.
     overlaid: bool,
+    /// If clients are parted, then into equal buckets, which have a row each.
+    in_buckets: bool,
 }
 
 impl Bound {
@@ -82,6 +107,7 @@ impl Bound {
             clients: Share::one(),
             flows: Share::one(),
             overlaid: false,
+            in_buckets: true,
         }
     }
 
@@ -91,17 +117,22 @@ impl Bound {
             clients: self.clients.min(other.clients.clone()),
             flows: self.flows.min(other.flows.clone()),
             overlaid: self.overlaid || other.overlaid,
+            in_buckets: self.in_buckets && other.in_buckets,
         }
     }
 
     /// The slots that the longest ring takes in the pool. What is left of a spread by clients and flows may
     /// be one by flows or by clients alone.
     fn slots(&self) -> u64 {
-        let smallest = self.clients.clone().min(self.flows.clone());
-        let in_one_row = ring_length(&smallest);
+        let in_one_row = match self.in_buckets {
+            true => ring_length(&self.flows),
+            false => ring_length(&self.clients.clone().min(self.flows.clone())),
+        };
         let is_mixed = !self.clients.is_one() && !self.flows.is_one();
         let in_rows = if self.overlaid {
             rows_length(&Share::new(1.into(), u32::MAX.into()), &self.flows)
+        } else if is_mixed && self.in_buckets {
+            rows_length(&Share::one(), &self.flows)
         } else if is_mixed {
             rows_length(&self.clients, &self.flows)
         } else {
@@ -150,7 +181,10 @@ fn of_members(group: &Group, within: &[Bound]) -> Bound {
     let count = group.members.len();
     let parted = within.iter().filter(|it| !it.clients.is_one()).count();
     let inner = within.iter().fold(Bound::whole(), |all, it| all.least(it));
-    let mut bound = inner.clone();
+    let mut bound = Bound {
+        in_buckets: parted == 0 && shape.spread == Spread::Flow,
+        ..inner.clone()
+    };
     for (share, within) in shape.shares(&group.members).into_iter().zip(within) {
         let Some(share) = share else { continue };
         match shape.spread {
@@ -173,6 +207,7 @@ fn of_members(group: &Group, within: &[Bound]) -> Bound {
         bound = bound.least(&Bound {
             flows,
             overlaid,
+            in_buckets: parted == 0,
             ..inner
         });
     }
@@ -183,7 +218,7 @@ fn of_members(group: &Group, within: &[Bound]) -> Bound {
 /// drawn for buckets by a hash, and the smallest is taken to be four standard deviations below the mean.
 fn smallest_set(count: usize, take: usize) -> Share {
     let factors = (0..take).map(|i| (count - i) as f64 / (take - i) as f64);
-    let mean = f64::from(SUBSET_BUCKETS) / factors.product::<f64>();
+    let mean = SUBSET_BUCKETS as f64 / factors.product::<f64>();
     let fewest = (mean - 4.0 * mean.sqrt()).floor().max(1.0);
     Share::new((fewest as u32).into(), SUBSET_BUCKETS.into())
 }

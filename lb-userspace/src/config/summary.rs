@@ -33,8 +33,9 @@ pub struct Summary {
     /// Rings that differ, with all members up: one for each group that services name, or several if it
     /// decides by client.
     pub rings: usize,
-    /// Slots of the ring pool needed for as many rings, whatever the health of the members, and for those of
-    /// the group with the most once more, as new rings stand beside those that they replace.
+    /// Slots of the ring pool needed for them, where the longest ring of each group is as long as any health
+    /// of the members makes it, and for those of the group with the most once more, as new rings stand
+    /// beside those that they replace.
     pub ring_slots: u64,
     /// Slots of the ring pool that there will be.
     pub ring_pool: u32,

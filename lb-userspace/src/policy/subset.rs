@@ -9,7 +9,7 @@ use crate::model::Who;
 
 /// Parts of the clients that are told apart: the ring is then as long as others. The parts of the members
 /// differ from equal ones by about a fiftieth.
-pub(crate) const BUCKETS: u32 = 1_021;
+pub(crate) const BUCKETS: usize = 1_021;
 
 /// The sets of `take` candidates that clients get, each once, and for each of [`BUCKETS`] equal parts of
 /// the clients which it gets: those with the highest hashes of the member and the part, so that a member
@@ -30,7 +30,7 @@ pub(super) fn sets(
         let next = known.len();
         *known.entry(order).or_insert(next)
     };
-    let buckets = (0..u64::from(BUCKETS)).map(bucket).collect();
+    let buckets = (0..BUCKETS as u64).map(bucket).collect();
     let mut sets: Vec<_> = known.into_iter().collect();
     sets.sort_unstable_by_key(|(_, number)| *number);
     (sets.into_iter().map(|(set, _)| set).collect(), buckets)

@@ -6,8 +6,8 @@ refusals! {
         "there are {number} {what}"; "use at most {most}, or spread them over several edges";
 
     /// Each group that services name has a ring in the pool, or several if it decides by client, and its new
-    /// rings stand beside the old ones for a moment. Rings are counted with all members up, and are as long
-    /// as any health of the members makes them.
+    /// rings stand beside the old ones for a moment. Rings are counted with all members up; the
+    /// longest of a group is as long as any health of the members makes it.
     "small-ring-pool" small_ring_pool(size, rings, needed):
         "{size} is too small for {rings} rings and the change of those of a group";
         "use at least {needed}";

@@ -51,7 +51,9 @@ fn back(sent: &[u8], ran: &Ran) -> (u8, Vec<u8>) {
         assert_eq!(packet[24..40], sent[8..24], "to the client");
         (packet[6], &packet[8..24], &packet[24..40], &packet[40..])
     };
-    let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
+    let length = u32::try_from(payload.len())
+        .expect("a short payload")
+        .to_be_bytes();
     let pseudo = [source, destination, &length, &[0, 0, 0, protocol]].concat();
     match protocol {
         1 => assert_eq!(sum(&[payload]), 0xffff, "ICMP checksum"),
@@ -71,7 +73,7 @@ fn reset(sent: &Packet, (protocol, payload): (u8, Vec<u8>)) -> (u32, u32, u8) {
         (&payload[14..16], &payload[18..]),
         (&[0; 2][..], &[0; 2][..])
     );
-    let number = |at| u32::from_be_bytes(*payload[at..].first_chunk().unwrap());
+    let number = |at| u32::from_be_bytes(*payload[at..].first_chunk().expect("four bytes"));
     (number(4), number(8), payload[13])
 }
 

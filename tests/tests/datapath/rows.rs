@@ -15,7 +15,7 @@ fn edge(packet: &Packet, slots: &[u16], columns: u32) -> Edge {
         edge.set_target(backend.into(), edge::target(backend));
     }
     edge.set_ring(WEB.row, 640, slots);
-    let length = u32::try_from(slots.len()).unwrap();
+    let length = u32::try_from(slots.len()).expect("few slots");
     let ring = match columns {
         0 => Descriptor::new(640, length),
         columns => Descriptor::in_rows(640, length, columns),
@@ -28,7 +28,9 @@ fn edge(packet: &Packet, slots: &[u16], columns: u32) -> Edge {
 fn spread(edge: &Edge, flows: impl Iterator<Item = Packet>) -> BTreeMap<u8, u32> {
     let mut spread = BTreeMap::new();
     for flow in flows {
-        *spread.entry(edge.backend(&flow).unwrap()).or_default() += 1;
+        *spread
+            .entry(edge.backend(&flow).expect("a backend"))
+            .or_default() += 1;
     }
     spread
 }

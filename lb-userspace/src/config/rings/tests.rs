@@ -123,11 +123,26 @@ fn a_group_that_decides_by_client_has_a_ring_for_each_decision() {
 
 #[test]
 fn subsets_are_as_small_as_they_are_drawn() {
-    let part = |count, take| smallest_set(count, take);
-    let share = |fewest: u32| Share::new(fewest.into(), 4096.into());
-    // 4096 / 3 less 4 * 36.9.
-    assert_eq!(part(3, 2), share(1217));
-    assert_eq!(part(50, 5), share(1), "more sets than buckets");
+    let share = |fewest: u32| Share::new(fewest.into(), 1_021.into());
+    // 1021 / 3 less 4 * 18.4.
+    assert_eq!(smallest_set(3, 2), share(266));
+    assert_eq!(smallest_set(50, 5), share(1), "more sets than buckets");
+}
+
+#[test]
+fn a_subset_has_a_row_for_each_bucket() {
+    let mut group = parse(GOOD).unwrap().model.groups.remove("g").unwrap();
+    let weight = Stage::Weight {
+        equal: false,
+        spread: Spread::Flow,
+    };
+    group.stages = vec![Stage::Subset { take: 2 }, weight];
+    let member = group.members[0].clone();
+    group.members.resize(10, member);
+    assert_eq!(
+        slots(&group),
+        (1_021_u64 * 37).next_multiple_of(CHUNK as u64)
+    );
 }
 
 proptest! {
@@ -148,7 +163,12 @@ proptest! {
         let scene = Scene { groups: &model.groups, backends: &model.backends, states: &states };
         let root = "root".parse().unwrap();
         let decision = decide(&scene, &root, &Client::unknown(true));
-        let ring = ring(&root, &spread(&model.backends, &decision));
+        let spread = spread(&model.backends, &decision);
+        let ring = ring(&root, &spread);
+        if decision.rows.answer().is_none() {
+            let known = ring.slots.len().next_multiple_of(CHUNK) as u64;
+            prop_assert_eq!(slots_of(&spread), known, "{:?}", spread);
+        }
         let bound = Bounds::new(&model.groups).of(&root);
         prop_assert!(ring.slots.len() as u64 <= bound.slots(), "{} of {:?}", ring.slots.len(), bound);
     }

@@ -262,7 +262,7 @@ fn longer() -> [(&'static str, String); 13] {
         ),
         ("many-headers", with("\"http\"", &headers)),
         ("many-ranges", with("\"http\"", &ranges)),
-        ("too-many", GOOD.to_owned() + &many),
+        ("too-many", with("\"http\"", "\"http\", port = 80") + &many),
         (
             "small-ring-pool",
             with("[edge]", "[edge]\nring_slots = 32768") + IDLE + &served,
