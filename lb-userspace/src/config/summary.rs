@@ -138,6 +138,7 @@ pub fn summary(model: &Model) -> Summary {
 
 fn group_summary(group: &Group) -> GroupSummary {
     let probe = match &group.probe {
+        None if group.backends().next().is_none() => "none: its members are groups".to_owned(),
         None => "none: members always count as healthy".to_owned(),
         Some(probe) => format!(
             "{}, {}{}",
@@ -222,7 +223,11 @@ impl fmt::Display for Summary {
                 disabled,
                 probe,
             } = group;
-            writeln!(f, "group {name}: {members} members, {disabled} disabled")?;
+            let plural = if *members == 1 { "" } else { "s" };
+            writeln!(
+                f,
+                "group {name}: {members} member{plural}, {disabled} disabled"
+            )?;
             writeln!(f, "  policy {}", stages.join(", "))?;
             writeln!(f, "  probe  {probe}")?;
         }

@@ -245,7 +245,7 @@ impl Engine {
             name: group.name.clone(),
             undecided: known.undecided(&group.name),
             best_effort: decision.best_effort,
-            no_answer: decision.members.is_empty(),
+            no_answer: decision.rows.answer().is_some(),
             by_client: self.clients.tells_apart(&self.model, &group.name),
             ring_hash: rings.map(|rings| format!("{:016x}", rings_hash(rings))),
             members: (0..group.members.len()).map(member).collect(),

@@ -225,6 +225,20 @@ fn stages_that_do_not_decide_end_in_equal_parts() {
     assert!(!decision.best_effort);
 }
 
+#[test]
+fn a_member_of_weight_0_takes_no_part_in_any_stage() {
+    let mut group = front_door(vec![member("a", 1, 0), member("b", 2, 7)]);
+    let decision = decided(&group, &[up(1), up(1)]);
+    assert_eq!(decision.members, BTreeMap::from([(1, share(1, 1))]));
+    assert_eq!(removals(&decision), [("enabled", 0, "weight 0")]);
+    group.stages.clear();
+    assert_eq!(
+        decided(&group, &[down(), up(1)]).members.len(),
+        1,
+        "without the stage too"
+    );
+}
+
 /// A member's name with its settings and its state.
 fn anyone() -> impl Strategy<Value = (Member, MemberState)> {
     let admins = vec![Admin::Enable, Admin::Enable, Admin::Drain, Admin::Disable];

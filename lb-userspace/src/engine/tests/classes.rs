@@ -271,6 +271,46 @@ fn a_reject_within_keeps_its_part_as_reject() {
     assert_eq!(explained(&rig, "192.0.2.1").outcome, Outcome::Forward);
 }
 
+#[test]
+fn a_backup_group_takes_over_and_is_an_answer() {
+    let text = with_groups(
+        &format!(
+            r#"
+            [[group]]
+            name = "web"
+            stages = [{{ stage = "available", all_down = "backup" }}]
+            backup = "spare"
+            member = [{{ backend = "a" }}, {{ backend = "b" }}]
+            {PROBE}
+            [[group]]
+            name = "spare"
+            member = [{{ backend = "c" }}]
+            {PROBE}
+            "#
+        ),
+        "",
+    );
+    let mut rig = Rig::start(&text, Saved::default(), &[]);
+    rig.all_three_up();
+    assert_eq!(shares(&rig, "192.0.2.1"), "a 1/2, b 1/2");
+    for _ in 0..3 {
+        rig.bad("a");
+        rig.bad("b");
+    }
+    assert_eq!(shares(&rig, "192.0.2.1"), "c 1");
+    let explained = explained(&rig, "192.0.2.1").to_string();
+    let line = "no member is healthy: the backup group spare takes over";
+    assert!(explained.contains(line), "{explained}");
+    let view = rig.engine.view();
+    let web = view
+        .groups
+        .iter()
+        .find(|it| it.name.as_str() == "web")
+        .unwrap();
+    assert!(!web.no_answer);
+    assert!(rig.target(1).dead && rig.target(3).takes_new);
+}
+
 fn preferring() -> String {
     let groups = format!(
         r#"

@@ -9,7 +9,7 @@ impl fmt::Display for Explanation {
         if let Some(rule) = &self.rule {
             writeln!(f, "class {}, by {rule}", self.class)?;
         } else if self.class > 0 {
-            writeln!(f, "class {}; no rule of this service matches", self.class)?;
+            writeln!(f, "class {}", self.class)?;
         }
         if self.undecided {
             writeln!(
