@@ -197,39 +197,51 @@ fn probe_summary(probe: &Probe) -> String {
     }
 }
 
+impl fmt::Display for ServiceSummary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            name,
+            address,
+            protocol,
+            group,
+            rules,
+        } = self;
+        write!(f, "service {name}: {address} {protocol}, group {group}")?;
+        match rules {
+            0 => Ok(()),
+            1 => write!(f, ", 1 rule"),
+            _ => write!(f, ", {rules} rules"),
+        }
+    }
+}
+
+impl fmt::Display for GroupSummary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            name,
+            stages,
+            members,
+            disabled,
+            probe,
+        } = self;
+        let plural = if *members == 1 { "" } else { "s" };
+        writeln!(
+            f,
+            "group {name}: {members} member{plural}, {disabled} disabled"
+        )?;
+        writeln!(f, "  policy {}", stages.join(", "))?;
+        write!(f, "  probe  {probe}")
+    }
+}
+
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "edge {} on {}", self.edge, self.interface)?;
         for service in &self.services {
-            let ServiceSummary {
-                name,
-                address,
-                protocol,
-                group,
-                rules,
-            } = service;
-            write!(f, "service {name}: {address} {protocol}, group {group}")?;
-            match rules {
-                0 => writeln!(f)?,
-                1 => writeln!(f, ", 1 rule")?,
-                _ => writeln!(f, ", {rules} rules")?,
-            }
+            writeln!(f, "{service}")?;
         }
         for group in &self.groups {
-            let GroupSummary {
-                name,
-                stages,
-                members,
-                disabled,
-                probe,
-            } = group;
-            let plural = if *members == 1 { "" } else { "s" };
-            writeln!(
-                f,
-                "group {name}: {members} member{plural}, {disabled} disabled"
-            )?;
-            writeln!(f, "  policy {}", stages.join(", "))?;
-            writeln!(f, "  probe  {probe}")?;
+            writeln!(f, "{group}")?;
         }
         writeln!(f, "backends   {}", self.backends)?;
         writeln!(f, "targets    {}", self.targets)?;
