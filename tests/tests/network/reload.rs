@@ -311,7 +311,7 @@ fn case_63_a_reload_of_a_thousand_backends_keeps_what_is_known_and_leaves_nothin
     }
     assert_eq!(group("far"), None);
     let said = reload(&daemon, &with_many(4_094));
-    let refused = "there are 4096 members of groups that services use; use at most 4095";
+    let refused = "there are 4096 backends of groups that services name; use at most 4095";
     assert!(said.stderr.contains(refused), "{}", said.stderr);
 }
 
