@@ -8,6 +8,7 @@
 
 mod abi;
 mod address;
+mod affinity;
 mod client;
 mod control;
 mod flow;
@@ -21,6 +22,7 @@ mod verdict;
 
 pub use self::{
     address::Address,
+    affinity::{Affinity, Pin, PinKey, RING_HEAD, Scope, member_bit, ring_head},
     client::{CLASSES, CLIENT_BUFFERS, LONG_NETWORKS, LongNetwork, Networks, Place, V6_PREFIXES},
     control::{Control, HEARTBEAT_OFFSET, STATION_OFFSET},
     flow::{Bucket, Entry, FlowState, IDLE_TICKS, IdleTicks, TICK_SHIFT, WAYS, tick},

@@ -1,6 +1,6 @@
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-use crate::{HashKey, Tuple, abi::abi};
+use crate::{HashKey, RING_HEAD, Tuple, abi::abi};
 
 /// Slots in one element of the map SLOTS.
 pub const CHUNK: usize = 64;
@@ -47,9 +47,10 @@ impl Answer {
 /// the flow the column. With one row flows alone are spread, with one column clients alone; with more
 /// of both, all flows of a client stay among the targets of its row.
 ///
-/// It is one word, so that one store points a service to its new ring: the offset (32 bits, high),
-/// the columns where there is more than one row (11 bits, else 0), the length (21 bits). One of
-/// length 0 is no ring but an answer.
+/// It is one word, so that one store points a service to its new ring: the offset (32 bits, high; the
+/// lowest of them says whether a [`crate::ring_head`] stands there before the slots), the columns where
+/// there is more than one row (11 bits, else 0), the length (21 bits). One of length 0 is no ring but an
+/// answer.
 #[derive(
     Clone, Copy, Debug, Default, Eq, FromBytes, Immutable, IntoBytes, KnownLayout, PartialEq,
 )]
@@ -66,6 +67,8 @@ impl Descriptor {
     /// The packet is rejected.
     pub const REJECT: Self = Self::of_answer(Answer::REJECT);
 
+    /// Set in a descriptor of a ring with a head: offsets are even.
+    const HEAD: u64 = 1 << 32;
     /// Slots that a ring can have, less one.
     const LENGTH: u32 = (1 << 21) - 1;
     /// The most columns of a ring with more than one row.
@@ -84,24 +87,43 @@ impl Descriptor {
         Self(Self::new(offset, length).0 | ((columns & Self::MOST_COLUMNS) as u64) << 21)
     }
 
+    /// The same ring, with a head where it begins.
+    #[must_use]
+    pub const fn with_head(self) -> Self {
+        Self(self.0 | Self::HEAD)
+    }
+
     /// No ring, but this.
     pub const fn of_answer(answer: Answer) -> Self {
-        Self::new(answer.0 as u32, 0)
+        Self((answer.0 as u64) << 32)
     }
 
     /// What becomes of the packet where there is no ring; none for [`Self::NO_ANSWER`] too.
     #[inline(always)]
     pub const fn answer(self) -> Option<Answer> {
-        match (self.length(), self.offset()) {
+        match (self.length(), self.0 >> 32) {
             (0, answer @ 1..=3) => Some(Answer(answer as u8)),
             _ => None,
         }
     }
 
-    /// First slot in the pool.
+    /// Where in the pool it begins, be it with its head.
     #[inline(always)]
     pub const fn offset(self) -> u32 {
-        (self.0 >> 32) as u32
+        (self.0 >> 33 << 1) as u32
+    }
+
+    /// Whether it has affinity, and so a head.
+    #[inline(always)]
+    pub const fn has_head(self) -> bool {
+        self.0 & Self::HEAD != 0
+    }
+
+    /// Its first slot in the pool.
+    #[inline(always)]
+    pub const fn first_slot(self) -> u32 {
+        let head = if self.has_head() { RING_HEAD as u32 } else { 0 };
+        self.offset().wrapping_add(head)
     }
 
     /// Number of slots.
@@ -128,10 +150,10 @@ impl Descriptor {
     fn place(self, client: impl FnOnce() -> u32, flow: u32) -> u32 {
         let columns = self.columns();
         if columns == 0 {
-            return self.offset() + chosen(flow, self.length());
+            return self.first_slot() + chosen(flow, self.length());
         }
         let row = chosen(client(), self.length() / columns);
-        self.offset() + row * columns + chosen(flow, columns)
+        self.first_slot() + row * columns + chosen(flow, columns)
     }
 }
 
@@ -173,21 +195,35 @@ mod tests {
     }
 
     #[test]
+    fn the_slots_of_a_ring_with_affinity_stand_behind_its_head() {
+        let ring = Descriptor::new(64, 10).with_head();
+        let head = RING_HEAD as u32;
+        assert_eq!((ring.offset(), ring.first_slot()), (64, 64 + head));
+        let slot = |flow| ring.place(|| unreachable!("no client is hashed"), flow);
+        assert_eq!([slot(0), slot(MOST)], [64 + head, 73 + head]);
+        let rows = Descriptor::in_rows(64, 12, 3).with_head();
+        assert_eq!(rows.place(|| MOST, 0), 64 + head + 9);
+    }
+
+    #[test]
     fn slots_behind_the_last_whole_row_are_never_chosen() {
         let ring = Descriptor::in_rows(0, 11, 3);
         assert_eq!(ring.place(|| MOST, MOST), 8);
         assert_eq!(
-            Descriptor::in_rows(7, 2, 3).place(|| MOST, MOST),
-            9,
+            Descriptor::in_rows(6, 2, 3).place(|| MOST, MOST),
+            8,
             "foreign"
         );
     }
 
     #[test]
     fn the_largest_rings_keep_all_their_parts() {
-        let ring = Descriptor::in_rows(MOST, (1 << 21) - 1, Descriptor::MOST_COLUMNS);
-        let parts = (ring.offset(), ring.length(), ring.columns());
-        assert_eq!(parts, (MOST, (1 << 21) - 1, 2047));
+        let ring = Descriptor::in_rows(MOST - 1, (1 << 21) - 1, Descriptor::MOST_COLUMNS);
+        for (ring, has_head) in [(ring, false), (ring.with_head(), true)] {
+            let parts = (ring.offset(), ring.length(), ring.columns());
+            assert_eq!(parts, (MOST - 1, (1 << 21) - 1, 2047));
+            assert_eq!(ring.has_head(), has_head);
+        }
     }
 
     #[test]

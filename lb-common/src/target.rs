@@ -228,10 +228,16 @@ impl<F: Fn(usize) -> u64> Way<F> {
         u32::from_le((self.word(2) >> 32) as u32)
     }
 
+    /// [`Target::identity`].
+    #[inline(always)]
+    pub fn identity(&self) -> u64 {
+        self.word(3)
+    }
+
     /// Whether the id is in use: a target's identity is never 0.
     #[inline(always)]
     pub fn is_used(&self) -> bool {
-        self.word(3) != 0
+        self.identity() != 0
     }
 
     #[inline(always)]
@@ -297,6 +303,7 @@ mod tests {
         assert_eq!(way.forward(), target.forward);
         assert_eq!(way.group(), target.group);
         assert_eq!(way.epoch(), target.epoch);
+        assert_eq!(way.identity(), target.identity);
         assert!(way.is_used());
         assert!(!Target::FREE.way().is_used());
         assert!(!Target::FREE.way().source().is_known());

@@ -80,6 +80,12 @@ names! {
         Evicted = "evicted",
         /// No entry was written, because this CPU's insert limit was reached.
         Limited = "limited",
+        /// No live entry was found, and the packet went where its client is pinned to.
+        Pinned = "pinned",
+        /// The client was pinned to the target that its new flow went to.
+        PinSet = "pin_set",
+        /// The client was not pinned, because this CPU's insert limit was reached.
+        PinLimited = "pin_limited",
     }
 }
 

@@ -9,6 +9,7 @@ pub mod entry;
 pub mod forward;
 pub mod header;
 pub mod parse;
+pub mod pin;
 pub mod reject;
 pub mod word;
 

@@ -3,11 +3,11 @@
 use aya_ebpf::{
     bindings::{BPF_F_MMAPABLE, BPF_F_NO_PREALLOC},
     macros::map,
-    maps::{Array, HashMap, LpmTrie, PerCpuArray},
+    maps::{Array, HashMap, LpmTrie, LruHashMap, PerCpuArray},
 };
 use lb_common::{
     Address, Bucket, CHUNK, CLIENT_BUFFERS, Chunk, Control, Counter, Descriptor, LONG_NETWORKS,
-    LongNetwork, Networks, Port, Service, ServiceCounter, ServiceGroup, ServiceKey, Target,
+    LongNetwork, Networks, Pin, PinKey, Port, Service, ServiceCounter, ServiceGroup, ServiceKey, Target,
     V6_PREFIXES,
 };
 use lb_ebpf::budget::Budget;
@@ -19,6 +19,7 @@ const SERVICE_COUNT: u32 = 1024;
 const ROW_COUNT: u32 = 1 << 17;
 const TARGET_COUNT: u32 = 4096;
 const RING_SLOTS: u32 = 1 << 20;
+const PIN_COUNT: u32 = 1 << 16;
 
 /// What outlives both the daemon and the program.
 #[map]
@@ -70,10 +71,16 @@ pub(super) static CLIENTS_V6_1: LpmTrie<Address, u32> =
 #[map]
 pub(super) static RINGS: Array<Descriptor> = Array::with_max_entries(ROW_COUNT, BPF_F_MMAPABLE);
 
-/// The ring pool.
+/// The ring pool, in which a ring of groups with affinity has a head.
 #[map]
 pub(super) static SLOTS: Array<Chunk> =
     Array::with_max_entries(RING_SLOTS / CHUNK as u32, BPF_F_MMAPABLE);
+
+/// Where the clients of services with affinity went last. The kernel gives up, more or less, what was
+/// not used for the longest time.
+#[map]
+pub(super) static AFFINITY_PINS: LruHashMap<PinKey, Pin> =
+    LruHashMap::with_max_entries(PIN_COUNT, 0);
 
 /// The targets, by id.
 #[map]
@@ -107,7 +114,7 @@ pub(super) static TARGET_COUNTERS: PerCpuArray<Counter> =
 #[map]
 pub(super) static BUDGETS: PerCpuArray<Budget> = PerCpuArray::with_max_entries(2, 0);
 
-/// Element of BUDGETS for inserts into FLOWS.
+/// Element of BUDGETS for what is written to FLOWS and AFFINITY_PINS.
 pub(super) const INSERT_BUDGET: u32 = 0;
 
 /// Element of BUDGETS for packets that are sent back as rejections.

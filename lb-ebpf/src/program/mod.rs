@@ -1,4 +1,4 @@
-//! A packet's path: parse, service, flow, class, ring, target, forward, count.
+//! A packet's path: parse, service, flow, class, pin or ring, target, forward, count.
 
 mod clients;
 mod clock;
@@ -8,12 +8,14 @@ mod log;
 mod maps;
 mod outcome;
 mod packet;
+mod pins;
 mod proof;
 mod rejections;
 mod rings;
 mod services;
 mod settings;
 mod tables;
+mod ways;
 
 use aya_ebpf::{bindings::xdp_md, macros::xdp, programs::XdpContext};
 use lb_common::{FlowEvent, Verdict};
@@ -41,32 +43,24 @@ fn waggle(context: XdpContext) -> u32 {
         return Outcome::refused(proof::prove(context.ctx, family)).action();
     }
     let line = log::begin(context.ctx, family);
-    let known = match family {
-        Family::V4 => follow_v4(context.ctx),
-        Family::V6 => follow_v6(context.ctx),
-    };
-    let outcome = match known {
-        Outcome::UNKNOWN => begin(context.ctx, family),
+    let outcome = match ways::follow(context.ctx, family) {
+        Outcome::UNKNOWN => ways::begin(context.ctx, family, BY_RING),
         known => known,
     };
     let outcome = match outcome {
-        Outcome::TO_REJECT => rejections::answer(context.ctx, family),
+        Outcome::TO_PIN => ways::pin(context.ctx, family),
+        outcome => outcome,
+    };
+    let outcome = match outcome.chosen() {
+        Some(target) => ways::begin(context.ctx, family, target),
+        None => outcome,
+    };
+    let outcome = match outcome {
+        Outcome::TO_REJECT => ways::reject(context.ctx, family),
         outcome => outcome,
     };
     log::end(&line, outcome);
     outcome.action()
-}
-
-/// Each family has its copy of the way of most packets, in which the compiler leaves out what is the
-/// other's. The functions stand apart from each other because they share a stack of 512 bytes.
-#[inline(never)]
-fn follow_v4(context: *mut xdp_md) -> Outcome {
-    follow(context, Family::V4)
-}
-
-#[inline(never)]
-fn follow_v6(context: *mut xdp_md) -> Outcome {
-    follow(context, Family::V6)
 }
 
 /// The way of most packets: they are not ours, or of a flow that is known. All others then go by
@@ -108,9 +102,13 @@ fn known(flow: &Flow, service: &Service) -> Option<Known> {
     place.follow(flow, service).ok()
 }
 
-/// The way of a packet that begins a flow, or may not follow its flow's entry.
-#[inline(never)]
-fn begin(context: *mut xdp_md, family: Family) -> Outcome {
+/// No target was chosen yet: no target has this id.
+const BY_RING: u16 = 0;
+
+/// The way of a packet that begins a flow, or may not follow its flow's entry, to the target that its
+/// client's pin chose, or its ring chooses.
+#[inline(always)]
+fn begin(context: *mut xdp_md, family: Family, chosen: u16) -> Outcome {
     let mut packet = Packet::new(context);
     let bytes = packet.length();
     let Ok(parsed) = parse::packet(&mut packet.cursor(), family) else {
@@ -119,10 +117,11 @@ fn begin(context: *mut xdp_md, family: Family) -> Outcome {
     let Some(service) = services::find(&parsed.flow.tuple) else {
         return counted(Verdict::NotOurs, bytes);
     };
-    let (target, envelope) = match send(parsed, &service, bytes) {
+    let (target, envelope) = match send(parsed, &service, chosen, bytes) {
         Ok(sent) => sent,
-        Err(Verdict::Rejected) => return Outcome::TO_REJECT,
-        Err(verdict) => return refused(service.id, verdict, bytes),
+        Err(Unsent::ToPin) => return Outcome::TO_PIN,
+        Err(Unsent::Refused(Verdict::Rejected)) => return Outcome::TO_REJECT,
+        Err(Unsent::Refused(verdict)) => return refused(service.id, verdict, bytes),
     };
     if let Err(verdict) = packet.enclose(&envelope, &target) {
         return refused(service.id, verdict, bytes);
@@ -133,6 +132,21 @@ fn begin(context: *mut xdp_md, family: Family) -> Outcome {
     Outcome::sent(target.id)
 }
 
+/// Why a packet was not sent.
+enum Unsent {
+    /// Its client may have a pin.
+    ToPin,
+    /// This became of it instead.
+    Refused(Verdict),
+}
+
+impl From<Verdict> for Unsent {
+    #[inline(always)]
+    fn from(verdict: Verdict) -> Self {
+        Self::Refused(verdict)
+    }
+}
+
 /// Chooses a target, rewrites the packet for it, and returns it with what has to be put around the
 /// packet. An entry that another CPU has written meanwhile is written over: it came from the same
 /// ring.
@@ -140,14 +154,23 @@ fn begin(context: *mut xdp_md, family: Family) -> Outcome {
 fn send(
     parsed: parse::Packet<'_>,
     service: &Service,
+    chosen: u16,
     bytes: u64,
-) -> Result<(Target, Envelope), Verdict> {
+) -> Result<(Target, Envelope), Unsent> {
     let flow = parsed.flow;
     let keys = tables::keys().ok_or(Verdict::NoTarget)?;
     let place = Place::of(&flow, keys.flows).ok_or(Verdict::NoTarget)?;
-    let event = place.follow(&flow, service).err();
-    count::event(event.unwrap_or(FlowEvent::Miss), bytes);
-    let target = Row::of(&flow.tuple, service)?.choose(&flow.tuple, service, keys.ring)?;
+    let target = if chosen == BY_RING {
+        let event = place.follow(&flow, service).err();
+        count::event(event.unwrap_or(FlowEvent::Miss), bytes);
+        let row = Row::of(&flow.tuple, service)?;
+        if row.ring.has_head() {
+            return Err(Unsent::ToPin);
+        }
+        row.choose(&flow.tuple, service, keys.ring)?
+    } else {
+        Target::of(chosen).ok_or(Verdict::NoTarget)?
+    };
     let envelope = forward::write(parsed, &target.way(), || target.address())?;
     place.remember(target.id, &flow, bytes);
     Ok((target, envelope))

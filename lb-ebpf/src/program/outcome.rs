@@ -3,17 +3,47 @@
 use aya_ebpf::bindings::xdp_action;
 use lb_common::{VERDICTS, Verdict};
 
-/// What became of a packet, in one register, since a function of the program returns no more: from
-/// the high bits to the low ones the target (16), the verdict (8), and what the kernel is told (8).
+/// What became of a packet, in one register, since a way gives no more back: from the high bits to the
+/// low ones the target (16), the verdict (8), and what the kernel is told (8).
 #[derive(Clone, Copy, Eq, PartialEq)]
 pub(super) struct Outcome(u32);
+
+/// In the place of a verdict and what the kernel is told.
+const CHOSEN: u32 = 0xff00;
 
 impl Outcome {
     /// Its flow is not known.
     pub(super) const UNKNOWN: Self = Self(u32::MAX);
 
+    /// Its client may have a pin, and no target was chosen yet.
+    pub(super) const TO_PIN: Self = Self(u32::MAX - 2);
+
     /// It is to be rejected, and was not counted yet.
     pub(super) const TO_REJECT: Self = Self(u32::MAX - 1);
+
+    /// What [`Self::word`] gave.
+    #[inline(always)]
+    pub(super) fn of_word(word: u32) -> Self {
+        Self(word)
+    }
+
+    /// The number that stands for it.
+    #[inline(always)]
+    pub(super) fn word(self) -> u32 {
+        self.0
+    }
+
+    /// It is to be sent to a target.
+    #[inline(always)]
+    pub(super) fn to(target: u16) -> Self {
+        Self(u32::from(target) << 16 | CHOSEN)
+    }
+
+    /// The target that it is to be sent to, if that was chosen and it was not sent yet.
+    #[inline(always)]
+    pub(super) fn chosen(self) -> Option<u16> {
+        (self.0 & 0xffff == CHOSEN).then(|| self.target())
+    }
 
     /// It was sent to a target.
     #[inline(always)]

@@ -16,7 +16,7 @@ use super::{
 };
 
 /// The way of a packet whose sender is to be told that nobody serves it.
-#[inline(never)]
+#[inline(always)]
 pub(super) fn answer(context: *mut xdp_md, family: Family) -> Outcome {
     let mut packet = Packet::new(context);
     let bytes = packet.length();

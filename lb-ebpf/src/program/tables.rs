@@ -8,8 +8,9 @@ use core::ptr;
 
 use aya_ebpf::maps::{PerCpuArray, lpm_trie::Key};
 use lb_common::{
-    Address, Bucket, CHUNK, Counter, Descriptor, Entry, FLOW_PASSES, HashKey, LONG_NETWORKS, Mac,
-    Outer, Place, Port, Row, ServiceGroup, ServiceKey, Tuple, WAYS, Way,
+    Address, Affinity, Bucket, CHUNK, Counter, Descriptor, Entry, FLOW_PASSES, HashKey,
+    LONG_NETWORKS, Mac, Outer, Pin, PinKey, Place, Port, Row, ServiceGroup, ServiceKey, Tuple, WAYS,
+    Way, member_bit,
 };
 use lb_ebpf::{budget::Budget, forward::Tunnel};
 
@@ -177,7 +178,63 @@ pub(super) fn ring(row: u32) -> Option<Descriptor> {
     Some(unsafe { ptr::read_volatile(ring) })
 }
 
-/// The target id in a slot of the ring pool.
+/// How the clients of a ring are pinned; none if it has no head.
+#[inline(always)]
+pub(super) fn affinity(ring: Descriptor) -> Option<Affinity> {
+    if !ring.has_head() {
+        return None;
+    }
+    let head = maps::SLOTS.get_ptr(ring.offset() / CHUNK as u32)?;
+    // SAFETY: an element of an array is never freed, and begins with an aligned word.
+    Some(unsafe { ptr::read_volatile(head.cast()) })
+}
+
+/// Whether a target stands in a ring with a head.
+#[inline(always)]
+pub(super) fn is_member(ring: Descriptor, target: u16) -> bool {
+    let place = member_bit(target);
+    let found = place.and_then(|(at, bit)| Some(slot(ring.offset() + at)? & bit));
+    found.is_some_and(|found| found != 0)
+}
+
+/// The place of a pin in the kernel's table.
+///
+/// The kernel may give the place to another client while this program holds it. Then that client's
+/// pin is written over, or lives longer; where it leads to is looked at before it is followed.
+#[derive(Clone, Copy)]
+pub(super) struct PinSlot(*mut Pin);
+
+impl PinSlot {
+    /// The place of the pin with this key, if there is one.
+    #[inline(always)]
+    pub(super) fn of(key: &PinKey) -> Option<Self> {
+        maps::AFFINITY_PINS.get_ptr_mut(key).map(Self)
+    }
+
+    /// The pin there. A torn one names a target that has another identity than the pin, and is not
+    /// followed.
+    #[inline(always)]
+    pub(super) fn load(self) -> Pin {
+        // SAFETY: an element of a hash that was made in advance is never freed while this runs.
+        unsafe { ptr::read_volatile(self.0) }
+    }
+
+    /// Puts another pin there.
+    #[inline(always)]
+    pub(super) fn store(self, pin: Pin) {
+        // SAFETY: as for reading it.
+        unsafe { ptr::write_volatile(self.0, pin) }
+    }
+}
+
+/// Makes a pin, in the place of one that was not used for long if there is no other.
+#[inline(always)]
+pub(super) fn put_pin(key: &PinKey, pin: &Pin) {
+    // It fails when other CPUs hold all that could give way: then there is none, as after an eviction.
+    let _ = maps::AFFINITY_PINS.insert(key, pin, 0);
+}
+
+/// What a slot of the ring pool holds: in a ring the id of a target, or an answer.
 #[inline(always)]
 pub(super) fn slot(slot: u32) -> Option<u16> {
     let chunk = maps::SLOTS.get_ptr(slot / CHUNK as u32)?;
@@ -256,7 +313,7 @@ pub(super) fn add<T>(
 /// One of this CPU's budgets.
 #[inline(always)]
 pub(super) fn budget(index: u32) -> Option<&'static mut Budget> {
-    // SAFETY: only this CPU uses it, and the program asks for each once per packet.
+    // SAFETY: only this CPU uses it, and the program asks for it anew each time.
     maps::BUDGETS
         .get_ptr_mut(index)
         .map(|budget| unsafe { &mut *budget })

@@ -1,0 +1,123 @@
+//! Affinity: where the flows of a client went before.
+
+use aya_ebpf::bindings::xdp_md;
+use lb_common::{Affinity, Descriptor, FlowEvent, Pin, PinKey, ServiceKey, Tuple, Verdict};
+use lb_ebpf::{
+    parse::{self, Family, Signal},
+    pin,
+};
+
+use super::{
+    clock, count, counted, flows,
+    outcome::Outcome,
+    packet::Packet,
+    refused,
+    rings::Row,
+    services,
+    tables::{self, PinSlot, Service, Target},
+};
+
+/// Chooses the target of a packet that begins a flow: by the pin of its client, else by the ring, and
+/// pins the client to it. Neither a reset nor a frame for another host makes or keeps a pin.
+#[inline(always)]
+pub(super) fn choose(context: *mut xdp_md, family: Family) -> Outcome {
+    let mut packet = Packet::new(context);
+    let bytes = packet.length();
+    let Ok(mut parsed) = parse::packet(&mut packet.cursor(), family) else {
+        return counted(Verdict::NotOurs, bytes);
+    };
+    let flow = parsed.flow;
+    let Some(service) = services::find(&flow.tuple) else {
+        return counted(Verdict::NotOurs, bytes);
+    };
+    let ours = parsed.frame.ethernet().destination.mac() == tables::station();
+    let pins = ours && flow.signal != Signal::Reset;
+    match target(&flow.tuple, &service, pins, bytes) {
+        Ok(target) => Outcome::to(target.id),
+        Err(Verdict::Rejected) => Outcome::TO_REJECT,
+        Err(verdict) => refused(service.id, verdict, bytes),
+    }
+}
+
+#[inline(always)]
+fn target(tuple: &Tuple, service: &Service, pins: bool, bytes: u64) -> Result<Target, Verdict> {
+    let keys = tables::keys().ok_or(Verdict::NoTarget)?;
+    let row = Row::of(tuple, service)?;
+    let place = Place::of(row.ring, tuple, clock::now());
+    let pinned = place.as_ref().and_then(|it| it.follow(row.ring, service));
+    let target = match pinned {
+        Some(pinned) => {
+            count::event(FlowEvent::Pinned, bytes);
+            pinned
+        }
+        None => row.choose(tuple, service, keys.ring)?,
+    };
+    if let Some(place) = place.filter(|_| pins) {
+        place.remember(&target, bytes);
+    }
+    Ok(target)
+}
+
+/// The pin of a flow's client, or where one would be.
+pub(super) struct Place {
+    key: PinKey,
+    slot: Option<PinSlot>,
+    affinity: Affinity,
+    now: u32,
+}
+
+impl Place {
+    /// The place for a flow that goes by a ring; none if that has no affinity.
+    #[inline(always)]
+    pub(super) fn of(ring: Descriptor, tuple: &Tuple, now: u32) -> Option<Self> {
+        let affinity = tables::affinity(ring)?;
+        let port = tuple.ports.service().to_be_bytes();
+        let key = PinKey {
+            clients: affinity.prefix(tuple.client),
+            service: ServiceKey::new(tuple.service, port, tuple.protocol),
+            realm: affinity.realm(),
+        };
+        let slot = PinSlot::of(&key);
+        Some(Self {
+            key,
+            slot,
+            affinity,
+            now,
+        })
+    }
+
+    /// Where the pin leads, if a new flow that goes by `ring` may follow it.
+    #[inline(always)]
+    pub(super) fn follow(&self, ring: Descriptor, service: &Service) -> Option<Target> {
+        let pin = self.slot?.load();
+        let target = Target::of(pin.target())?;
+        let way = target.way();
+        let is_eligible = || tables::is_member(ring, target.id);
+        let follows = pin::may_follow(pin, self.affinity, &way, self.now, is_eligible);
+        (follows && service.takes(way.group())).then_some(target)
+    }
+
+    /// Keeps in mind that a new flow goes to `target`, by the pin or not. A pin that was there is
+    /// written over whatever the limit is, since that takes nothing from others: as for entries of the
+    /// flow table.
+    #[inline(always)]
+    pub(super) fn remember(&self, target: &Target, bytes: u64) {
+        let pin = Pin::new(target.id, target.way().identity(), self.now);
+        let event = match self.slot {
+            Some(slot) => {
+                let stays = slot.load().identity == pin.identity;
+                slot.store(pin);
+                if stays {
+                    return;
+                }
+                FlowEvent::PinSet
+            }
+            None if !flows::within_budget(self.now) => FlowEvent::PinLimited,
+            None => {
+                tables::put_pin(&self.key, &pin);
+                FlowEvent::PinSet
+            }
+        };
+        count::event(event, bytes);
+    }
+}
