@@ -13,6 +13,16 @@ pub enum Scope {
     Healthy,
 }
 
+impl Scope {
+    /// Its spelling.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Eligible => "eligible",
+            Self::Healthy => "healthy",
+        }
+    }
+}
+
 /// How long and how closely new flows of a client stay with the target of the last one. All zero, there
 /// is no affinity.
 ///
@@ -41,6 +51,22 @@ impl Affinity {
         let ticks = (tick(idle as u64 * 1_000_000_000) & Self::TICKS) as u64;
         let healthy = matches!(scope, Scope::Healthy) as u64;
         Self(ticks << 40 | (v6 as u64) << 8 | (v4 as u64 & 0x7f) << 1 | healthy)
+    }
+
+    /// What a [`ring_head`] begins with.
+    pub const fn of_head(head: &[u16]) -> Self {
+        match head {
+            [a, b, c, d, ..] => {
+                let [[a, b], [c, d], [e, f], [g, h]] = [
+                    a.to_ne_bytes(),
+                    b.to_ne_bytes(),
+                    c.to_ne_bytes(),
+                    d.to_ne_bytes(),
+                ];
+                Self(u64::from_ne_bytes([a, b, c, d, e, f, g, h]))
+            }
+            _ => Self::NONE,
+        }
     }
 
     /// The same for the clients of a group alone, by the low 24 bits of its number: one service may
@@ -295,8 +321,8 @@ mod tests {
     fn a_head_tells_the_affinity_and_every_target_of_its_ring() {
         let affinity = Affinity::new(120, 24, 56, Scope::Healthy).within(77);
         let head = ring_head(affinity, [1, 64, 4095, 4096, u16::MAX]);
-        let (words, _) = head.as_chunks::<4>();
-        assert_eq!(Affinity::read_from_bytes(words[0].as_bytes()), Ok(affinity));
+        assert_eq!(Affinity::of_head(&head), affinity);
+        assert_eq!(Affinity::of_head(&head[..3]), Affinity::NONE);
         let has = |target| member_bit(target).is_some_and(|(at, bit)| head[at as usize] & bit != 0);
         assert!((0..=u16::MAX).filter(|it| has(*it)).eq([1, 64, 4095]));
     }

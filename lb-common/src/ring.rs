@@ -52,7 +52,18 @@ impl Answer {
 /// there is more than one row (11 bits, else 0), the length (21 bits). One of length 0 is no ring but an
 /// answer.
 #[derive(
-    Clone, Copy, Debug, Default, Eq, FromBytes, Immutable, IntoBytes, KnownLayout, PartialEq,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    Eq,
+    FromBytes,
+    Immutable,
+    IntoBytes,
+    KnownLayout,
+    Ord,
+    PartialEq,
+    PartialOrd,
 )]
 #[repr(transparent)]
 pub struct Descriptor(u64);

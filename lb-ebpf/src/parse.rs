@@ -38,6 +38,7 @@ pub enum Signal {
 
 /// A version of IP.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[repr(u32)]
 pub enum Family {
     /// IPv4.
     V4,

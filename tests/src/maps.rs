@@ -8,7 +8,7 @@ use aya::{
 };
 use lb_common::{
     Address, Bucket, CLIENT_BUFFERS, Chunk, Control, Counter, Descriptor, HEARTBEAT_OFFSET,
-    LongNetwork, Port, Service, ServiceCounter, ServiceGroup, ServiceKey, Target,
+    LongNetwork, Pin, PinKey, Port, Service, ServiceCounter, ServiceGroup, ServiceKey, Target,
 };
 
 /// The bytes of each map in `directory`, but for the heartbeat, which goes on.
@@ -40,10 +40,11 @@ fn bytes_of(name: &str, path: &Path) -> Vec<u8> {
             bytes
         }
         "SERVICES" => array::<{ size_of::<Service>() }>(path),
-        "SERVICE_IDS" => hash::<{ size_of::<ServiceKey>() }>(path),
-        "SERVICE_GROUPS" => hash::<{ size_of::<ServiceGroup>() }>(path),
+        "SERVICE_IDS" => hash::<{ size_of::<ServiceKey>() }, 4>(path),
+        "SERVICE_GROUPS" => hash::<{ size_of::<ServiceGroup>() }, 4>(path),
         "PORTS" => array::<{ size_of::<Port>() }>(path),
-        "ADDRESSES" => hash::<{ size_of::<Address>() }>(path),
+        "ADDRESSES" => hash::<{ size_of::<Address>() }, 4>(path),
+        "AFFINITY_PINS" => hash::<{ size_of::<PinKey>() }, { size_of::<Pin>() }>(path),
         "CLIENTS_V4" => networks(path),
         "CLIENTS_V4_LONG" => array::<{ size_of::<LongNetwork>() }>(path),
         "CLIENTS_V6_0" | "CLIENTS_V6_1" => prefixes(path),
@@ -104,8 +105,8 @@ fn per_cpu<const SIZE: usize>(path: &Path) -> Vec<u8> {
 }
 
 /// Pairs in the order of their bytes.
-fn hash<const KEY: usize>(path: &Path) -> Vec<u8> {
-    let map: HashMap<_, [u8; KEY], [u8; 4]> = HashMap::try_from(pinned(path)).expect("a hash");
+fn hash<const KEY: usize, const VALUE: usize>(path: &Path) -> Vec<u8> {
+    let map: HashMap<_, [u8; KEY], [u8; VALUE]> = HashMap::try_from(pinned(path)).expect("a hash");
     let pairs: BTreeMap<_, _> = map.iter().map(|pair| pair.expect("a pair")).collect();
     let pairs = pairs.into_iter();
     pairs

@@ -7,8 +7,8 @@ use aya_ebpf::{
 };
 use lb_common::{
     Address, Bucket, CHUNK, CLIENT_BUFFERS, Chunk, Control, Counter, Descriptor, LONG_NETWORKS,
-    LongNetwork, Networks, Pin, PinKey, Port, Service, ServiceCounter, ServiceGroup, ServiceKey, Target,
-    V6_PREFIXES,
+    LongNetwork, Networks, Pin, PinKey, Port, Service, ServiceCounter, ServiceGroup, ServiceKey,
+    Target, V6_PREFIXES,
 };
 use lb_ebpf::budget::Budget;
 

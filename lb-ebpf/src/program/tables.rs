@@ -9,8 +9,8 @@ use core::ptr;
 use aya_ebpf::maps::{PerCpuArray, lpm_trie::Key};
 use lb_common::{
     Address, Affinity, Bucket, CHUNK, Counter, Descriptor, Entry, FLOW_PASSES, HashKey,
-    LONG_NETWORKS, Mac, Outer, Pin, PinKey, Place, Port, Row, ServiceGroup, ServiceKey, Tuple, WAYS,
-    Way, member_bit,
+    LONG_NETWORKS, Mac, Outer, Pin, PinKey, Place, Port, Row, ServiceGroup, ServiceKey, Tuple,
+    WAYS, Way, member_bit,
 };
 use lb_ebpf::{budget::Budget, forward::Tunnel};
 

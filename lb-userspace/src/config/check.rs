@@ -196,15 +196,15 @@ fn warnings(
         }
     }
     let inner = groups.iter().flat_map(|it| it.value.groups());
-    let used: BTreeSet<&Name> = services
-        .iter()
-        .flat_map(|it| it.value.groups())
-        .chain(inner)
-        .collect();
+    let roots: BTreeSet<&Name> = services.iter().flat_map(|it| it.value.groups()).collect();
+    let used: BTreeSet<&Name> = roots.iter().copied().chain(inner).collect();
     for Found { path, value } in groups {
         let name = &value.name;
         if !used.contains(name) {
             warn(path, refusal::warning::unused_group(name));
+        } else if value.affinity.is_some() && !roots.contains(name) {
+            let at = format!("{path}.affinity");
+            warn(&at, refusal::warning::unused_affinity(name));
         }
         if value.members.iter().all(|member| !member.enabled) {
             warn(path, refusal::warning::disabled_group(name));

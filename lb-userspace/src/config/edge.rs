@@ -15,6 +15,8 @@ use crate::{
 };
 
 const LARGEST_TABLE: u32 = 1 << 26;
+/// The kernel keeps some free for each CPU, so that a smaller table would give up pins early.
+const FEWEST_PINS: u32 = 1 << 10;
 const ONE_MILLION: u32 = 1 << 20;
 /// Room for the shortest ring, and for its successor beside it.
 const SMALLEST_POOL: u32 = 1 << 15;
@@ -41,6 +43,8 @@ pub(super) fn read(edge: &mut Table<'_>) -> Option<Edge> {
     let flow_entries = edge.or("flow_entries", ONE_MILLION, flow_entries);
     let ring_slots = edge.or("ring_slots", 4 * ONE_MILLION, ring_slots);
     let location = edge.optional("location", whereabouts::location);
+    let pins = leaf::within(FEWEST_PINS..=LARGEST_TABLE);
+    let affinity_entries = edge.or("affinity_entries", 1 << 16, pins);
     let reject_limit = edge.or("reject_limit", 1000, leaf::within(0..=u32::MAX));
     let insert_limit = edge.or("insert_limit", 500_000, leaf::within(1000..=u32::MAX));
 
@@ -61,6 +65,7 @@ pub(super) fn read(edge: &mut Table<'_>) -> Option<Edge> {
         ring_slots,
         insert_limit,
         reject_limit,
+        affinity_entries,
         name,
     })
 }
@@ -258,6 +263,10 @@ mod tests {
                 "ring_slots: 32704 is out of range; use a multiple of 64 from 32768 to 67108864",
             ),
             (
+                "affinity_entries = 1023",
+                "affinity_entries: 1023 is out of range; use 1024 to 67108864",
+            ),
+            (
                 "reject_limit = -1",
                 "reject_limit: -1 is out of range; use 0 to 4294967295",
             ),
@@ -305,6 +314,7 @@ mod tests {
             "ring_slots = 67108864",
             "insert_limit = 1000",
             "reject_limit = 0",
+            "affinity_entries = 1024",
             "startup_grace = \"0s\"",
             "startup_grace = \"1h\"",
         ] {

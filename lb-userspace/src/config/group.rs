@@ -4,6 +4,7 @@ use std::{
 };
 
 use super::{
+    affinity,
     authorities::Store,
     leaf, member,
     names::Names,
@@ -39,6 +40,7 @@ pub(super) fn read(group: &mut Table<'_>, around: &Surroundings<'_>) -> Option<G
     let name = group.required("name", "\"web\"", leaf::name);
     let enabled = group.or("enabled", true, leaf::truth);
     let Choice { policy, stages } = preset::read(group);
+    let affinity = affinity::read(group, policy);
     let (no_answer, backup) = no_answer(group, around, &stages);
     let starts = leaf::duration(Duration::ZERO..=Duration::from_secs(3600));
     let slow_start = group.or("slow_start", Duration::ZERO, starts);
@@ -70,6 +72,7 @@ pub(super) fn read(group: &mut Table<'_>, around: &Surroundings<'_>) -> Option<G
         stages,
         no_answer,
         backup,
+        affinity,
         members,
         probe,
         health,

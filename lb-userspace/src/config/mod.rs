@@ -8,6 +8,7 @@
 //! A new key is one line in the file of its table, a field of the model, and a paragraph in
 //! `config/waggle.toml`.
 
+mod affinity;
 pub mod assume;
 mod authorities;
 mod backend;

@@ -5,7 +5,7 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lb_common::CHUNK;
+use lb_common::{CHUNK, RING_HEAD};
 use num_traits::One as _;
 
 use super::assume::Assumed;
@@ -79,7 +79,12 @@ pub(super) fn rings(model: &Model, clients: &Clients) -> Rings {
         needs.number += spreads.len();
         let lengths: Vec<u64> = spreads.iter().map(slots_of).collect();
         let longest = lengths.iter().max().copied().unwrap_or_default();
+        let heads = match model.groups[root].affinity {
+            Some(_) => lengths.len() * RING_HEAD,
+            None => 0,
+        };
         let slots = lengths.iter().sum::<u64>() - longest + longest.max(bounds.of(root).slots());
+        let slots = slots + heads as u64;
         needs.slots += slots;
         most = most.max(slots);
     }

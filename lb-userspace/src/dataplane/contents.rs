@@ -4,7 +4,7 @@ use std::{
     sync::Arc,
 };
 
-use lb_common::{Answer, Descriptor, ServiceKey};
+use lb_common::{Affinity, Answer, Descriptor, ServiceKey};
 
 use super::Tables;
 use crate::{
@@ -57,6 +57,8 @@ pub struct RingContents {
     pub length: usize,
     /// Slots of a row, which a client chooses; 0 where there is but one row.
     pub columns: u32,
+    /// How its clients are pinned.
+    pub affinity: Affinity,
     /// Its hash as elsewhere: of the destinations in its slots. None: a slot names no target.
     pub hash: Option<u64>,
     /// The number of the group that its targets are of.
@@ -131,6 +133,7 @@ impl Tables {
         RingContents {
             length: slots.len(),
             columns: ring.columns(),
+            affinity: self.affinity_of(ring),
             hash: is_whole.then(|| slots_hash(ring.columns(), all)),
             group: self.group_of(ring),
             slots: counts,

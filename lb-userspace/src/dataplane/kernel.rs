@@ -10,7 +10,8 @@ use aya::{
 };
 use lb_common::{
     ABI_VERSION, Address, Bucket, CHUNK, Chunk, Control, Descriptor, Entry, HEARTBEAT_OFFSET,
-    HashKey, IDLE_TICKS, Port, STATION_OFFSET, Service, ServiceGroup, ServiceKey, Target, WAYS,
+    HashKey, IDLE_TICKS, Pin, PinKey, Port, STATION_OFFSET, Service, ServiceGroup, ServiceKey,
+    Target, WAYS,
 };
 
 use super::{
@@ -36,6 +37,7 @@ pub struct Kernel {
     service_groups: HashMap<MapData, ServiceGroup, u32>,
     clients: Clients,
     flows: Mapped<Bucket>,
+    pins: HashMap<MapData, PinKey, Pin>,
     counters: Counters,
 }
 
@@ -59,6 +61,7 @@ impl Kernel {
             service_groups: hash_map(&pins, "SERVICE_GROUPS")?,
             clients: Clients::open(&pins)?,
             flows: mapped(&pins, "FLOWS")?,
+            pins: hash_map(&pins, "AFFINITY_PINS")?,
             counters: Counters::open(&pins)?,
         })
     }
@@ -111,11 +114,11 @@ impl Kernel {
     /// The target ids in the slots of a ring, as they stand in the map now; none for what is no ring
     /// of the pool.
     pub fn slots(&self, ring: Descriptor) -> Vec<u16> {
-        let first = ring.offset() as usize;
+        let first = ring.first_slot() as usize;
         let extent = Extent::of(ring);
         let chunks = u32::try_from(extent.slots().end / CHUNK).ok();
         let last = chunks.filter(|it| *it <= self.slots.len()).unwrap_or(0);
-        let chunks = (ring.offset() / CHUNK as u32..last).map(|chunk| self.slots.load(chunk).0);
+        let chunks = (ring.first_slot() / CHUNK as u32..last).map(|chunk| self.slots.load(chunk).0);
         let slots = chunks.flatten().skip(first % CHUNK);
         slots.take(ring.length() as usize).collect()
     }
@@ -212,6 +215,27 @@ impl Kernel {
             }
         }
         named
+    }
+
+    /// The pins that hold new flows of clients to their targets, by service; each service of `tables`
+    /// with affinity is among them.
+    ///
+    /// `now` is the present [`lb_common::tick`]. Every pin is asked for, which takes a second for a
+    /// million.
+    pub fn pinned(&self, tables: &Tables, now: u32) -> Result<BTreeMap<ServiceKey, u64>, Refusal> {
+        let affinities = tables.affinities();
+        let mut pinned: BTreeMap<_, _> = affinities.keys().map(|(key, _)| (*key, 0)).collect();
+        if affinities.is_empty() {
+            return Ok(pinned);
+        }
+        for pair in self.pins.iter() {
+            let (key, pin) = pair.map_err(|e| failed("AFFINITY_PINS", e))?;
+            let affinity = affinities.get(&(key.service, key.realm));
+            if affinity.is_some_and(|affinity| pin.is_live(now, *affinity)) {
+                *pinned.entry(key.service).or_default() += 1;
+            }
+        }
+        Ok(pinned)
     }
 
     /// Entries that the flow table has place for.

@@ -110,9 +110,13 @@ fn load_as<'a>(
 }
 
 /// The maps whose size is a setting.
-fn sizes(edge: &Edge) -> [(&'static str, u32); 2] {
+fn sizes(edge: &Edge) -> [(&'static str, u32); 3] {
     let chunks = (edge.ring_slots / CHUNK as u32).max(1);
-    [("FLOWS", buckets(edge)), ("SLOTS", chunks)]
+    [
+        ("AFFINITY_PINS", edge.affinity_entries.max(1)),
+        ("FLOWS", buckets(edge)),
+        ("SLOTS", chunks),
+    ]
 }
 
 fn buckets(edge: &Edge) -> u32 {

@@ -11,12 +11,12 @@ pub(super) struct Extent {
 }
 
 impl Extent {
-    /// The chunks that a ring stands in.
+    /// The chunks that a ring stands in, with its head.
     pub(super) fn of(ring: Descriptor) -> Self {
-        let first = ring.offset() as usize;
+        let end = ring.first_slot() as usize + ring.length() as usize;
         Self {
-            start: first / CHUNK,
-            end: (first + ring.length() as usize).div_ceil(CHUNK),
+            start: ring.offset() as usize / CHUNK,
+            end: end.div_ceil(CHUNK),
         }
     }
 

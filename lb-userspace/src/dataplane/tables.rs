@@ -5,8 +5,8 @@ use std::{
 };
 
 use lb_common::{
-    Address, CHUNK, Descriptor, LONG_NETWORKS, Port, Row, Service, ServiceGroup, ServiceKey,
-    Target, V6_PREFIXES,
+    Address, Affinity, CHUNK, Descriptor, LONG_NETWORKS, Port, Row, Service, ServiceGroup,
+    ServiceKey, Target, V6_PREFIXES,
 };
 
 use super::{Change, pool::Extent};
@@ -158,8 +158,27 @@ impl Tables {
 
     /// The target ids in the slots of a ring that [`Self::row`] gave.
     pub(super) fn slots_of(&self, ring: Descriptor) -> &[u16] {
-        let start = ring.offset() as usize;
+        let start = ring.first_slot() as usize;
         &self.slots[start..start + ring.length() as usize]
+    }
+
+    /// How the clients of a ring that [`Self::row`] gave are pinned.
+    pub(super) fn affinity_of(&self, ring: Descriptor) -> Affinity {
+        match ring.has_head() {
+            true => Affinity::of_head(&self.slots[Extent::of(ring).slots()]),
+            false => Affinity::NONE,
+        }
+    }
+
+    /// How the clients of services are pinned, by [`lb_common::PinKey::realm`].
+    pub(super) fn affinities(&self) -> BTreeMap<(ServiceKey, u32), Affinity> {
+        let of_service = |(key, service): (ServiceKey, Service)| {
+            let rings = self.rings_of(service.row);
+            let affinities = rings.map(|ring| self.affinity_of(ring));
+            let some = affinities.filter(|affinity| affinity.is_some());
+            some.map(move |affinity| ((key, affinity.realm()), affinity))
+        };
+        self.services().flat_map(of_service).collect()
     }
 
     /// What [`super::Kernel::execute`] does to the maps, done to the mirror.
@@ -223,7 +242,7 @@ impl Tables {
         if ring.answer().is_some() {
             return ring;
         }
-        let end = u64::from(ring.offset()) + u64::from(ring.length());
+        let end = u64::from(ring.first_slot()) + u64::from(ring.length());
         let whole = ring.offset().is_multiple_of(CHUNK as u32);
         let has_rows = ring.columns() <= ring.length();
         if whole && has_rows && end <= self.slots.len() as u64 {
@@ -235,14 +254,9 @@ impl Tables {
 
     /// The group of a ring's targets.
     pub(super) fn group_of(&self, ring: Descriptor) -> Option<u32> {
-        let slots = self.slots.get(Extent::of(ring).slots())?;
         let target = |id| self.targets.get(id);
-        let length = ring.length() as usize;
-        slots
-            .iter()
-            .take(length)
-            .find_map(target)
-            .map(|it| it.group)
+        let first = self.slots_of(ring).iter().find_map(target);
+        first.map(|target| target.group)
     }
 
     /// The rows that services name, each once.
@@ -313,7 +327,7 @@ impl Tables {
     pub(super) fn visible_targets(&self) -> BTreeSet<u16> {
         self.rings_in_use()
             .chain(self.retired_rings())
-            .flat_map(|ring| &self.slots[Extent::of(ring).slots()])
+            .flat_map(|ring| self.slots_of(ring))
             .copied()
             .collect()
     }

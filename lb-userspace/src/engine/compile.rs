@@ -11,7 +11,7 @@ use crate::{
     neighbour::Way,
     policy::{Client, Destination},
     probe::History,
-    table::{Image, Ring, ServiceSpec, Spread, TargetKey, TargetSpec, ring, spread},
+    table::{Image, Ring, ServiceSpec, Spread, TargetKey, TargetSpec, affinity, ring, spread},
 };
 
 /// What was made for a root group, and what it followed from.
@@ -50,6 +50,10 @@ impl Engine {
             image.services.insert(service.key(), spec);
         }
         for root in self.model.root_groups() {
+            let affinity = affinity(&self.model.groups[root]);
+            image
+                .affinities
+                .extend(affinity.map(|it| (root.clone(), it)));
             if known.undecided(root) {
                 image.held.insert(root.clone());
             } else {

@@ -75,6 +75,7 @@ pub fn needs_restart(old: &Model, new: &Model) -> Vec<&'static str> {
         ("ring_slots", a.ring_slots != b.ring_slots),
         ("insert_limit", a.insert_limit != b.insert_limit),
         ("reject_limit", a.reject_limit != b.reject_limit),
+        ("affinity_entries", a.affinity_entries != b.affinity_entries),
     ]
     .into_iter()
     .filter_map(|(key, differs)| differs.then_some(key))

@@ -51,6 +51,8 @@ pub struct Edge {
     pub insert_limit: u32,
     /// Packets that one CPU may answer per second because they are rejected.
     pub reject_limit: u32,
+    /// Client prefixes that can be pinned to a backend at a time, over all services.
+    pub affinity_entries: u32,
 }
 
 impl Edge {

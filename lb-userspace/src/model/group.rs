@@ -1,6 +1,6 @@
 use std::{fmt, ops::RangeInclusive, time::Duration};
 
-use super::{Clients, HealthRule, Location, Name, Probe, Region, Share, Stage};
+use super::{Affinity, Clients, HealthRule, Location, Name, Probe, Region, Share, Stage};
 use crate::whereabouts::LatencyRegion;
 
 /// Members that can stand in for each other, and how to choose between them.
@@ -20,6 +20,9 @@ pub struct Group {
     /// The group that takes over by [`NoAnswer::Backup`] or [`AllDown::Backup`](super::AllDown::Backup);
     /// there is one if any of them is used.
     pub backup: Option<Name>,
+    /// Whether clients stay with their backends where a service names this group; in other groups it
+    /// does not count.
+    pub affinity: Option<Affinity>,
     /// The members, each backend and each group at most once.
     pub members: Vec<Member>,
     /// How its backends are probed; none means that they always count as healthy.

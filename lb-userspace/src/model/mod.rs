@@ -1,6 +1,7 @@
 //! The vocabulary: what a checked configuration says, and what is observed. Everything here is
 //! valid by construction.
 
+mod affinity;
 mod backend;
 mod changes;
 mod clients;
@@ -22,6 +23,7 @@ mod trust;
 use std::{collections::BTreeMap, sync::Arc};
 
 pub use self::{
+    affinity::Affinity,
     backend::{Backend, Destination, Forward, Identity, Mac, ProbedAt, family},
     changes::{changes, needs_restart},
     clients::{Clients, Prefix},

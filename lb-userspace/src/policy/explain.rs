@@ -11,7 +11,7 @@ pub(crate) use self::text::percent;
 use super::{Decision, Destination, MemberIndex, Rows, StageTrace};
 use crate::{
     class::Clients,
-    model::{Group, Match, Name, NoAnswer, Rule, Service, family},
+    model::{Affinity, Group, Match, Name, NoAnswer, Prefix, Rule, Service, family},
     proof::Judgement,
     refusal::{Refusal, operator},
     table::{Ring, ring_hash},
@@ -51,6 +51,10 @@ pub struct Explanation {
     pub stages: Vec<StageSummary>,
     /// The ring that stands for the shares.
     pub ring: RingSummary,
+    /// Whether the client's next new flows go where its last one went; those in `shares` are of clients
+    /// that have opened none yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub affinity: Option<AffinitySummary>,
     /// Whether the packet program in the kernel does so, which the daemon fills in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proof: Option<Judgement>,
@@ -153,6 +157,32 @@ pub struct RingSummary {
     pub hash: String,
 }
 
+/// How new flows of a client stay with the backend of the last one.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct AffinitySummary {
+    /// The clients that stay together.
+    pub clients: String,
+    /// How long they may open no new flow, in seconds.
+    pub idle_s: u64,
+    /// What the backend must still be: `eligible` or `healthy`.
+    pub scope: String,
+}
+
+impl AffinitySummary {
+    fn of(affinity: &Affinity, client: IpAddr) -> Option<Self> {
+        let length = if client.is_ipv4() {
+            affinity.v4
+        } else {
+            affinity.v6
+        };
+        Some(Self {
+            clients: Prefix::around(client, length)?.to_string(),
+            idle_s: affinity.idle.as_secs(),
+            scope: affinity.scope.as_str().to_owned(),
+        })
+    }
+}
+
 /// A client of a service, and what the service's rules make of it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Asked {
@@ -217,6 +247,7 @@ impl Explanation {
             answers: BTreeMap::new(),
             stages: Vec::new(),
             ring: RingSummary::of(&Ring::default()),
+            affinity: None,
             proof: None,
         }
     }
@@ -239,7 +270,10 @@ impl Explanation {
             let stages = decision.trace.iter();
             stages.map(|stage| StageSummary::new(group, stage))
         });
+        let affinity = groups[&decision.group].affinity.as_ref();
+        let affinity = affinity.filter(|_| outcome == Outcome::Forward);
         Self {
+            affinity: affinity.and_then(|it| AffinitySummary::of(it, asked.client)),
             best_effort: decision.all().any(|decision| decision.best_effort),
             shares,
             fractions,

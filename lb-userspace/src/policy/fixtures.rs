@@ -32,6 +32,7 @@ pub(crate) fn front_door(name: &str, members: Vec<Member>) -> Group {
         stages,
         no_answer: NoAnswer::Reject,
         backup: None,
+        affinity: None,
         members,
         probe: None,
         health: HealthRule::DEFAULT,

@@ -81,6 +81,7 @@ pub(super) fn model(groups: impl IntoIterator<Item = Group>) -> Model {
             ring_slots: 0,
             insert_limit: 0,
             reject_limit: 0,
+            affinity_entries: 0,
         },
         backends: backends.into(),
         groups: groups.into_iter().map(|g| (g.name.clone(), g)).collect(),

@@ -35,6 +35,14 @@ refusals! {
     "stage-after" stage_after(stage, last):
         "\"{stage}\" stands behind \"{last}\""; "put it before";
 
+    /// Traffic Manager's methods have no affinity (4.1).
+    "no-affinity" no_affinity(policy):
+        "{policy} has no affinity"; "remove it, or list `stages`, which take it";
+
+    /// Idle times are kept in whole seconds.
+    "parts-of-seconds" parts_of_seconds():
+        "has parts of a second"; "use whole seconds";
+
     /// A member is either a backend or a group.
     "two-members-in-one" two_members_in_one():
         "stands beside `backend`"; "make two members of them";

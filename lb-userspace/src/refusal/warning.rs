@@ -13,6 +13,11 @@ refusals! {
     "unused-group" unused_group(group):
         "no service uses group \"{group}\""; "add one or remove it";
 
+    /// Clients are pinned where a service names the group, not where another group has it as a member.
+    "unused-affinity" unused_affinity(group):
+        "no service names group \"{group}\", and only there its affinity counts";
+        "set it in the groups that services name";
+
     /// New flows of the group's services are dropped.
     "disabled-group" disabled_group(group):
         "all members of \"{group}\" are disabled"; "its services answer nobody until one is enabled";

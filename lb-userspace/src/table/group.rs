@@ -1,10 +1,13 @@
 use std::collections::BTreeMap;
 
-use lb_common::Answer;
+use lb_common::{Affinity, Answer};
 
-use super::spread::{Destination, Shares, Spread};
+use super::{
+    image::group_id,
+    spread::{Destination, Shares, Spread},
+};
 use crate::{
-    model::{Backend, Name, NoAnswer},
+    model::{Backend, Group, Name, NoAnswer},
     policy::{self, Decision, Parts},
 };
 
@@ -29,6 +32,14 @@ pub fn spread(backends: &BTreeMap<Name, Backend>, decision: &Decision) -> Spread
             Spread::Rows(rows.map(|(part, it)| (part.clone(), shares(it))).collect())
         }
     }
+}
+
+/// How the clients of services that name a group are pinned, if they are.
+pub fn affinity(group: &Group) -> Option<Affinity> {
+    let affinity = group.affinity.as_ref()?;
+    let idle = u32::try_from(affinity.idle.as_secs()).unwrap_or(Affinity::LONGEST_IDLE);
+    let affinity = Affinity::new(idle, affinity.v4, affinity.v6, affinity.scope);
+    Some(affinity.within(group_id(&group.name)))
 }
 
 fn destination(backends: &BTreeMap<Name, Backend>, to: &policy::Destination) -> Destination {

@@ -4,7 +4,7 @@ use std::{
     sync::Arc,
 };
 
-use lb_common::{Answer, Descriptor, ServiceKey};
+use lb_common::{Affinity, Answer, Descriptor, ServiceKey};
 use sha2::{Digest, Sha256};
 
 use super::spread::Destination;
@@ -23,6 +23,8 @@ pub struct Image {
     /// The distinct rings of each group that a published service uses, in the order of the first classes
     /// of [`Self::clients`] that have them; at least one.
     pub rings: BTreeMap<Name, Vec<Ring>>,
+    /// How the clients of those groups are pinned; none of those that are not in here.
+    pub affinities: BTreeMap<Name, Affinity>,
     /// For a group that decides by class, which of its rings each class of [`Self::clients`] has. All
     /// classes have the first of a group that is not in here.
     pub views: BTreeMap<Name, Vec<u32>>,

@@ -14,7 +14,7 @@ mod weights;
 
 pub use self::{
     clients::ClassTable,
-    group::spread,
+    group::{affinity, spread},
     hash::{ring_hash, rings_hash, slots_hash},
     image::{Image, Ring, Served, ServiceSpec, TargetKey, TargetSpec, group_id},
     key::ring_key,

@@ -13,8 +13,9 @@ use aya::{
     programs::{ProgramInfo, Xdp},
 };
 use lb_common::{
-    ABI_VERSION, Address, Bucket, CHUNK, Chunk, Control, Counter, Descriptor, Entry, FlowEvent,
-    HashKey, Place, Port, Row, Service, ServiceCounter, ServiceKey, Target, Verdict, WAYS,
+    ABI_VERSION, Address, Affinity, Answer, Bucket, CHUNK, Chunk, Control, Counter, Descriptor,
+    Entry, FlowEvent, HashKey, Pin, PinKey, Place, Port, Row, Service, ServiceCounter, ServiceKey,
+    Target, Verdict, WAYS, ring_head,
 };
 use lb_userspace::dataplane::{monotonic, object::OBJECT};
 
@@ -169,6 +170,24 @@ impl Edge {
 
     /// Writes a ring into the pool and points the row's first descriptor to it.
     pub fn set_ring(&mut self, row: Row, offset: u32, slots: &[u16]) {
+        self.write_pool(offset, slots);
+        let length = u32::try_from(slots.len()).unwrap();
+        self.set("RINGS", row.first(), Descriptor::new(offset, length));
+    }
+
+    /// The same for a ring with affinity.
+    pub fn set_pinning_ring(&mut self, row: Row, offset: u32, affinity: Affinity, slots: &[u16]) {
+        let targets = slots.iter().copied();
+        let targets = targets.filter(|slot| Answer::of_slot(*slot).is_none());
+        let mut written = ring_head(affinity, targets).to_vec();
+        written.extend(slots);
+        self.write_pool(offset, &written);
+        let length = u32::try_from(slots.len()).unwrap();
+        let ring = Descriptor::new(offset, length).with_head();
+        self.set("RINGS", row.first(), ring);
+    }
+
+    fn write_pool(&mut self, offset: u32, slots: &[u16]) {
         let first = offset as usize / CHUNK;
         let mut pool = vec![0; offset as usize % CHUNK];
         pool.extend(slots);
@@ -177,8 +196,6 @@ impl Edge {
             let chunk = Chunk(chunk.try_into().unwrap());
             self.set("SLOTS", u32::try_from(first + i).unwrap(), chunk);
         }
-        let length = u32::try_from(slots.len()).unwrap();
-        self.set("RINGS", row.first(), Descriptor::new(offset, length));
     }
 
     /// Writes an element of FLOWS.
@@ -324,6 +341,12 @@ impl Edge {
         for (bucket, _) in self.entries() {
             self.set_bucket(bucket, Bucket([Entry::default(); WAYS]));
         }
+    }
+
+    /// The pins of all clients.
+    pub fn pins(&self) -> Vec<(PinKey, Pin)> {
+        let pins: HashMap<&MapData, PinKey, Pin> = self.map("AFFINITY_PINS").try_into().unwrap();
+        pins.iter().map(Result::unwrap).collect()
     }
 
     /// Writes an element of a hash map.

@@ -16,7 +16,12 @@ fn edge(packet_log: bool) -> Edge {
 #[test]
 fn a_program_whose_log_is_off_does_not_hold_the_code_for_it() {
     let (off, on) = (edge(false).info(), edge(true).info());
-    eprintln!("{:?} {:?} {:?}", off.verified_instruction_count(), on.verified_instruction_count(), on.size_translated());
+    eprintln!(
+        "{:?} {:?} {:?}",
+        off.verified_instruction_count(),
+        on.verified_instruction_count(),
+        on.size_translated()
+    );
     assert!(off.verified_instruction_count() < on.verified_instruction_count());
     assert!(off.size_translated() < on.size_translated());
 }

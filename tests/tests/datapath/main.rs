@@ -1,5 +1,6 @@
 //! The XDP program in the kernel: what it does with single packets (BPF_PROG_TEST_RUN). Needs root.
 
+mod affinity;
 mod agreement;
 mod answers;
 mod classes;

@@ -58,8 +58,19 @@ struct Class {
     outcome: Outcome,
     group: Option<Name>,
     group_id: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    affinity: Option<Affinity>,
     ring: Option<Ring>,
     shares: Vec<Share>,
+}
+
+/// How long new flows of a client go where its last one went.
+#[derive(Debug, Serialize)]
+struct Affinity {
+    idle_s: u32,
+    /// Bits of the prefix whose clients stay together.
+    prefix: u8,
+    scope: &'static str,
 }
 
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -189,7 +200,8 @@ impl Service {
             group,
             classes,
         } = contents;
-        let class = |it: &ClassContents| Class::of(it, tables, names);
+        let is_v4 = key.address.is_v4();
+        let class = |it: &ClassContents| Class::of(it, is_v4, tables, names);
         Self {
             name: names.service(key).cloned(),
             address: key.address.into(),
@@ -214,7 +226,7 @@ impl Service {
 }
 
 impl Class {
-    fn of(contents: &ClassContents, tables: &Tables, names: &Names) -> Self {
+    fn of(contents: &ClassContents, is_v4: bool, tables: &Tables, names: &Names) -> Self {
         let ClassContents {
             class,
             clients,
@@ -237,6 +249,7 @@ impl Class {
             },
             group: group_id.and_then(|id| names.group(id)).cloned(),
             group_id,
+            affinity: ring.and_then(|ring| Affinity::of(ring.affinity, is_v4)),
             ring: ring.map(|ring| Ring {
                 length: ring.length,
                 columns: (ring.columns > 0).then_some(ring.columns),
@@ -244,6 +257,22 @@ impl Class {
             }),
             shares: ring.map_or_else(Vec::new, |ring| shares(ring, tables, names)),
         }
+    }
+}
+
+impl Affinity {
+    fn of(affinity: lb_common::Affinity, is_v4: bool) -> Option<Self> {
+        affinity.is_some().then(|| Self {
+            idle_s: affinity.idle_seconds(),
+            prefix: if is_v4 { affinity.v4() } else { affinity.v6() },
+            scope: affinity.scope().as_str(),
+        })
+    }
+}
+
+impl fmt::Display for Affinity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "/{} {} s, {}", self.prefix, self.idle_s, self.scope)
     }
 }
 
@@ -302,6 +331,9 @@ impl fmt::Display for Client {
     }
 }
 
+/// The column of affinities, which is shown where there is one.
+const AFFINITY: usize = 3;
+
 impl fmt::Display for Service {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (endpoint, protocol) = (self.endpoint(), &self.protocol);
@@ -310,10 +342,13 @@ impl fmt::Display for Service {
             None => writeln!(f, "service {endpoint} {protocol}")?,
         }
         let mut rows = vec![header(&[
-            "CLASS", "CLIENTS", "GOES TO", "RING", "BACKEND", "SLOTS", "SHARE",
+            "CLASS", "CLIENTS", "GOES TO", "AFFINITY", "RING", "BACKEND", "SLOTS", "SHARE",
         ])];
         let classes = self.classes.iter();
         rows.extend(classes.flat_map(|it| it.rows(self.told_apart)));
+        if self.classes.iter().all(|it| it.affinity.is_none()) {
+            rows.iter_mut().for_each(|row| drop(row.remove(AFFINITY)));
+        }
         f.write_str(&columns(2, &rows))
     }
 }
@@ -337,7 +372,9 @@ impl Class {
             } else {
                 [self.class.to_string(), self.goes(), self.shown_ring()]
             };
-            vec![class, client, goes, ring, backend, slots, share]
+            let affinity = self.affinity.as_ref().filter(|_| i == 0);
+            let affinity = affinity.map(ToString::to_string).unwrap_or_default();
+            vec![class, client, goes, affinity, ring, backend, slots, share]
         };
         (0..count).map(row).collect()
     }

@@ -3,7 +3,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
 };
 
-use lb_common::{Answer, CHUNK, Descriptor};
+use lb_common::{Affinity, Answer, CHUNK, Descriptor, RING_HEAD, ring_head};
 
 use super::{DoesNotFit, Scope, classes::Meaning, rounds};
 use crate::{
@@ -37,6 +37,7 @@ struct Group<'a> {
 struct Content {
     slots: Vec<u16>,
     columns: u32,
+    affinity: Affinity,
 }
 
 impl<'a> Wanted<'a> {
@@ -59,7 +60,9 @@ impl<'a> Wanted<'a> {
         let of = |group| standing.get(&group).map_or(&[][..], Vec::as_slice);
         let group = |name: &'a Name| {
             let rings = image.rings.get(name).map_or(&[][..], Vec::as_slice);
-            let rings: Vec<_> = rings.iter().map(|ring| Content::new(ring, ids)).collect();
+            let affinity = image.affinities.get(name).copied().unwrap_or_default();
+            let rings = rings.iter().map(|ring| Content::new(ring, affinity, ids));
+            let rings: Vec<_> = rings.collect();
             let id = group_id(name);
             (id, Group::new(tables, name, rings, of(Some(id)), of(None)))
         };
@@ -152,7 +155,7 @@ impl<'a> Group<'a> {
             let is_written = of_answers.iter().any(|(other, _)| other == ring);
             place.is_none() && !is_written && !self.rings[..*index].contains(ring)
         });
-        new.map(|(_, (ring, _))| ring.slots.len()).collect()
+        new.map(|(_, (ring, _))| ring.size()).collect()
     }
 
     /// Where the rings stand when those without a place are written to these.
@@ -171,10 +174,9 @@ impl<'a> Group<'a> {
             let known = known.or(other.map(|(_, place)| *place));
             let place = known.or_else(|| {
                 let offset = extents.next()?.slots().start as u32;
-                let slots = filled_up(ring.slots.clone());
+                let slots = ring.written();
                 write.push(Change::WriteSlots { offset, slots });
-                let length = ring.slots.len() as u32;
-                Some(Descriptor::in_rows(offset, length, ring.columns))
+                Some(ring.at(offset))
             });
             places.push(place.unwrap_or_default());
         }
@@ -183,7 +185,7 @@ impl<'a> Group<'a> {
 }
 
 impl Content {
-    fn new(ring: &Ring, ids: &BTreeMap<&TargetKey, u16>) -> Self {
+    fn new(ring: &Ring, affinity: Affinity, ids: &BTreeMap<&TargetKey, u16>) -> Self {
         let targets = ring.targets.iter();
         let targets: Vec<u16> = targets
             .map(|key| ids.get(key).copied().unwrap_or(0))
@@ -195,6 +197,41 @@ impl Content {
         Self {
             slots: ring.slots.iter().map(id).collect(),
             columns: ring.columns,
+            // Nobody is pinned to an answer.
+            affinity: match ring.targets.is_empty() {
+                true => Affinity::NONE,
+                false => affinity,
+            },
+        }
+    }
+
+    /// Slots that it takes in the pool, with its head.
+    fn size(&self) -> usize {
+        match self.affinity.is_some() {
+            true => RING_HEAD + self.slots.len(),
+            false => self.slots.len(),
+        }
+    }
+
+    /// What it is in the pool, in whole chunks.
+    fn written(&self) -> Vec<u16> {
+        let mut written = Vec::with_capacity(self.size().next_multiple_of(CHUNK));
+        if self.affinity.is_some() {
+            let is_target = |slot: &u16| *slot != 0 && Answer::of_slot(*slot).is_none();
+            let targets: BTreeSet<u16> = self.slots.iter().copied().filter(is_target).collect();
+            written.extend(ring_head(self.affinity, targets));
+        }
+        written.extend(&self.slots);
+        written.resize(written.len().next_multiple_of(CHUNK), 0);
+        written
+    }
+
+    /// Where it stands if it begins at slot `offset` of the pool.
+    fn at(&self, offset: u32) -> Descriptor {
+        let ring = Descriptor::in_rows(offset, self.slots.len() as u32, self.columns);
+        match self.affinity.is_some() {
+            true => ring.with_head(),
+            false => ring,
         }
     }
 
@@ -213,7 +250,9 @@ impl Content {
     }
 
     fn stands_at(&self, tables: &Tables, ring: Descriptor) -> bool {
-        self.columns == ring.columns() && tables.slots_of(ring) == self.slots
+        self.columns == ring.columns()
+            && self.affinity == tables.affinity_of(ring)
+            && tables.slots_of(ring) == self.slots
     }
 
     /// The slots that are the same in a ring of the same form.
@@ -316,9 +355,4 @@ pub(super) fn plan<'a>(
         rounds::play(size, &standing, placed, waiting)?;
     }
     Ok(plan)
-}
-
-fn filled_up(mut slots: Vec<u16>) -> Vec<u16> {
-    slots.resize(slots.len().next_multiple_of(CHUNK), 0);
-    slots
 }

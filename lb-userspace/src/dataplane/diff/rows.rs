@@ -75,10 +75,9 @@ pub(super) fn plan(
             let place = row.first() + u32::from(number);
             wanted.insert(place, places.by(image, *served, class));
         }
-        for (number, (offset, length, columns)) in classes.leaving.iter().zip(&content.leaving) {
-            let now = Descriptor::in_rows(*offset, *length, *columns);
+        for (number, now) in classes.leaving.iter().zip(&content.leaving) {
             let place = row.first() + u32::from(*number);
-            wanted.insert(place, places.instead_of(tables, rings, now));
+            wanted.insert(place, places.instead_of(tables, rings, *now));
         }
     }
     let in_use = tables.rows_in_use().into_iter();
@@ -132,9 +131,9 @@ fn stay(
 struct Content<'a> {
     /// For each class of the image that has clients.
     served: Vec<Option<Served<'a>>>,
-    /// What its present row says for the numbers that packets find until the new table is in use:
-    /// offset, length and columns. Empty if it does not look classes up yet.
-    leaving: Vec<(u32, u32, u32)>,
+    /// What its present row says for the numbers that packets find until the new table is in use.
+    /// Empty if it does not look classes up yet.
+    leaving: Vec<Descriptor>,
 }
 
 fn contents<'a>(
@@ -146,11 +145,9 @@ fn contents<'a>(
     let content = |key: &ServiceKey| {
         let now = tables.services.get(key).map(|service| service.row);
         let now = now.filter(|row| row.classes() > 1);
-        let leaving = classes.leaving.iter().filter_map(|number| {
-            let descriptor = tables.row(now?.first().saturating_add((*number).into()));
-            let (offset, length) = (descriptor.offset(), descriptor.length());
-            Some((offset, length, descriptor.columns()))
-        });
+        let leaving = classes.leaving.iter();
+        let leaving = leaving.filter_map(|it| Some(now?.first().saturating_add((*it).into())));
+        let leaving = leaving.map(|place| tables.row(place));
         let served = |(class, _): (usize, u16)| image.answer(key, class);
         Content {
             served: classes.numbered().map(served).collect(),

@@ -1,6 +1,6 @@
-use std::fmt;
+use std::{fmt, time::Duration};
 
-use super::{Explanation, MatchedRule, Outcome, StageSummary};
+use super::{AffinitySummary, Explanation, MatchedRule, Outcome, StageSummary};
 use crate::model::Name;
 
 impl fmt::Display for Explanation {
@@ -54,6 +54,21 @@ impl fmt::Display for MatchedRule {
     }
 }
 
+impl fmt::Display for AffinitySummary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            clients,
+            idle_s,
+            scope,
+        } = self;
+        let idle = humantime::format_duration(Duration::from_secs(*idle_s));
+        write!(
+            f,
+            "affinity: for {idle}, new flows of {clients} go where the last one went, if that is {scope}"
+        )
+    }
+}
+
 impl Explanation {
     fn write_answer(&self, f: &mut fmt::Formatter<'_>, answer: &str) -> fmt::Result {
         let why = if self.stages.is_empty() {
@@ -87,6 +102,9 @@ impl Explanation {
                 f,
                 "  too few members of a group are healthy: its all-down rule holds"
             )?;
+        }
+        if let Some(affinity) = &self.affinity {
+            writeln!(f, "\n{affinity}")?;
         }
         writeln!(f, "\nring {}, {} slots", self.ring.hash, self.ring.length)
     }
