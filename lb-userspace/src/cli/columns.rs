@@ -24,6 +24,18 @@ pub(super) fn header(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
 }
 
+/// The rows without the column of this name, if there is nothing in it.
+pub(super) fn without_empty(name: &str, mut rows: Vec<Vec<String>>) -> Vec<Vec<String>> {
+    let column = rows
+        .first()
+        .and_then(|names| names.iter().position(|it| it == name));
+    let column = column.filter(|column| rows[1..].iter().all(|row| row[*column].is_empty()));
+    if let Some(column) = column {
+        rows.iter_mut().for_each(|row| drop(row.remove(column)));
+    }
+    rows
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -33,5 +45,13 @@ mod tests {
         let rows = [["A", "LONG", ""], ["wide", "b", "c"], ["", "", ""]];
         let rows = rows.map(|row| row.map(str::to_owned).to_vec());
         assert_eq!(columns(2, &rows), "  A     LONG\n  wide  b     c\n\n");
+    }
+
+    #[test]
+    fn a_column_of_nothing_can_be_left_out() {
+        let rows = |cell: &str| vec![header(&["A", "B"]), header(&["a", cell])];
+        assert_eq!(without_empty("B", rows("b")), rows("b"));
+        let expected = [header(&["A"]), header(&["a"])];
+        assert_eq!(without_empty("B", rows("")), expected);
     }
 }

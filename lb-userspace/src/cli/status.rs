@@ -8,7 +8,7 @@ use serde::Serialize;
 use self::left::Left;
 use super::{
     Daemon, Format, Said,
-    columns::{columns, header},
+    columns::{columns, header, without_empty},
     examples, json,
 };
 use crate::{
@@ -168,7 +168,12 @@ fn edge(status: &Status) -> String {
 
 fn services(status: &Status) -> String {
     let mut rows = vec![header(&[
-        "SERVICE", "ADDRESS", "PROTOCOL", "GROUP", "STATE",
+        "SERVICE",
+        "ADDRESS",
+        "PROTOCOL",
+        "GROUP",
+        "STATE",
+        "PINNED CLIENTS",
     ])];
     for service in &status.view.services {
         rows.push(vec![
@@ -182,9 +187,10 @@ fn services(status: &Status) -> String {
                 "waits for first probes"
             }
             .into(),
+            service.pins.map_or_else(String::new, |it| it.to_string()),
         ]);
     }
-    columns(0, &rows)
+    columns(0, &without_empty("PINNED CLIENTS", rows))
 }
 
 fn groups(groups: &[GroupView]) -> String {

@@ -255,7 +255,7 @@ fn uncommented() -> (String, usize) {
 #[test]
 fn the_annotated_file_states_the_defaults() {
     let (text, shown) = uncommented();
-    assert_eq!(shown, 39);
+    assert_eq!(shown, 40);
     let mut given = parse(&text).unwrap().model;
     let mut default = parse(ANNOTATED).unwrap().model;
     // Host, headers and places have no default: the file shows an example.
@@ -293,6 +293,8 @@ fn unknown_keys() -> Vec<(&'static str, String)> {
         after("name = \"a\"", "~"),
         after("name = \"a\"", "probe = { ~ }"),
         after("name = \"g\"", "~"),
+        after("name = \"g\"", "affinity = { ~ }"),
+        after("name = \"g\"", "affinity = { prefix = { ~ } }"),
         after("name = \"s\"", "~"),
         after("name = \"s\"", "rule = [{ ~ }]"),
         instead(
@@ -349,7 +351,7 @@ fn the_annotated_file_names_every_key() {
             keys += 1;
         }
     }
-    assert_eq!(keys, 181);
+    assert_eq!(keys, 188);
 }
 
 /// Values of every type, most of them wrong wherever they stand.

@@ -13,7 +13,7 @@ use super::Daemon;
 use crate::{
     config,
     control::{EdgeView, Reloaded, Reply, Request, Status},
-    dataplane::{DoesNotFit, Totals, diff, monotonic},
+    dataplane::{DoesNotFit, Live, Totals, diff, monotonic},
     engine::{AdminChange, Effect, Engine, Event, GroupView, View},
     model::{Name, changes, needs_restart},
     plan::Plan,
@@ -56,9 +56,9 @@ impl Daemon {
             }
             Request::Status => {
                 let totals = self.kernel.counters(&self.tables);
-                let status = totals.map(|totals| {
-                    let named = self.kernel.named(tick(monotonic()));
-                    Reply::Status(Box::new(self.status(&totals, &named)))
+                let status = totals.and_then(|totals| {
+                    let live = self.kernel.live(&self.tables, tick(monotonic()))?;
+                    Ok(Reply::Status(Box::new(self.status(&totals, &live))))
                 });
                 status.map_err(Into::into)
             }
@@ -157,7 +157,7 @@ impl Daemon {
     }
 
     /// How everything stands, with what the kernel counted and the live flows of each target.
-    pub(super) fn status(&self, totals: &Totals, named: &BTreeMap<u16, u64>) -> Status {
+    pub(super) fn status(&self, totals: &Totals, live: &Live) -> Status {
         let mut view = self.engine.view();
         let published: BTreeSet<_> = self.tables.services().map(|(key, _)| key).collect();
         for service in &mut view.services {
@@ -166,8 +166,9 @@ impl Daemon {
             service.published = known.is_some();
             let counter = known.and_then(|known| totals.services.get(&known.key()));
             service.packets = counter.map(|counter| counter.packets);
+            service.pins = known.and_then(|known| live.pins.get(&known.key()).copied());
         }
-        self.count_members(&mut view, totals, named);
+        self.count_members(&mut view, totals, &live.flows);
         let edge = &self.engine.model().edge;
         Status {
             edge: EdgeView {
@@ -180,7 +181,7 @@ impl Daemon {
                 heartbeat_age_s: self.heartbeat_age().as_secs(),
                 config: self.config.clone(),
                 pin_dir: edge.pin_dir.clone(),
-                flows: named.values().sum(),
+                flows: live.flows.values().sum(),
                 flow_entries: edge.flow_entries,
             },
             view,

@@ -9,7 +9,7 @@ use lb_common::tick;
 
 use super::{Daemon, state::unix_time};
 use crate::{
-    dataplane::{Totals, monotonic},
+    dataplane::{Live, Totals, monotonic},
     metrics::{Applies, Endpoint, Ledger, ProbeResults, Snapshot},
     model::Name,
     probe::{Sample, StreamKey},
@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// The whole flow table is read no more often than this.
-const FLOWS_AGE: Duration = Duration::from_secs(10);
+const LIVE_AGE: Duration = Duration::from_secs(10);
 
 /// Counters of the daemon's own, and those under names that an operator gave.
 #[derive(Debug, Default)]
@@ -30,7 +30,7 @@ pub(super) struct Measures {
     services: Ledger<Name>,
     targets: Ledger<(Name, Name)>,
     /// Live flows of each target, and when they were counted.
-    flows: Option<(Instant, BTreeMap<u16, u64>)>,
+    live: Option<(Instant, Live)>,
 }
 
 impl Measures {
@@ -57,8 +57,8 @@ impl Daemon {
     /// Everything for metrics and the status page.
     pub(super) fn snapshot(&mut self) -> Result<Snapshot, Refusal> {
         let totals = self.kernel.counters(&self.tables)?;
-        let named = self.live_flows();
-        let status = self.status(&totals, &named);
+        let live = self.live()?;
+        let status = self.status(&totals, &live);
         let Totals {
             verdicts,
             flow_events,
@@ -74,7 +74,7 @@ impl Daemon {
         });
         let services = services.collect();
         let ledger = &mut self.measures.targets;
-        let mut live = BTreeMap::new();
+        let mut flows = BTreeMap::new();
         let mut counted = BTreeMap::new();
         for group in model.groups.keys() {
             for backend in model.backends_within(group) {
@@ -83,7 +83,7 @@ impl Daemon {
                     continue;
                 };
                 let name = (group.clone(), backend.clone());
-                live.insert(name.clone(), named.get(&id).copied().unwrap_or(0));
+                flows.insert(name.clone(), live.flows.get(&id).copied().unwrap_or(0));
                 if let Some(counter) = targets.get(&id) {
                     counted.insert(name.clone(), ledger.total(name, *counter));
                 }
@@ -100,7 +100,7 @@ impl Daemon {
             flow_events,
             services,
             targets: counted,
-            flows: live,
+            flows,
             probes: self.measures.probes(),
         })
     }
@@ -110,19 +110,19 @@ impl Daemon {
         Duration::from_nanos(monotonic().saturating_sub(self.kernel.last_heartbeat()))
     }
 
-    /// The live flows of each target, counted a moment ago.
+    /// What was live a moment ago.
     #[expect(
         clippy::disallowed_methods,
         reason = "the daemon is where the clock is read"
     )]
-    fn live_flows(&mut self) -> BTreeMap<u16, u64> {
+    fn live(&mut self) -> Result<Live, Refusal> {
         let now = Instant::now();
-        match &self.measures.flows {
-            Some((counted, flows)) if now.duration_since(*counted) < FLOWS_AGE => flows.clone(),
+        match &self.measures.live {
+            Some((counted, live)) if now.duration_since(*counted) < LIVE_AGE => Ok(live.clone()),
             _ => {
-                let flows = self.kernel.named(tick(monotonic()));
-                self.measures.flows = Some((now, flows.clone()));
-                flows
+                let live = self.kernel.live(&self.tables, tick(monotonic()))?;
+                self.measures.live = Some((now, live.clone()));
+                Ok(live)
             }
         }
     }

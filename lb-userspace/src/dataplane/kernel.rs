@@ -1,17 +1,12 @@
-use std::{
-    collections::BTreeMap,
-    path::Path,
-    sync::{Arc, atomic::Ordering},
-};
+use std::{path::Path, sync::Arc};
 
 use aya::{
     Pod,
     maps::{HashMap, Map, MapData, MapError},
 };
 use lb_common::{
-    ABI_VERSION, Address, Bucket, CHUNK, Chunk, Control, Descriptor, Entry, HEARTBEAT_OFFSET,
-    HashKey, IDLE_TICKS, Pin, PinKey, Port, STATION_OFFSET, Service, ServiceGroup, ServiceKey,
-    Target, WAYS,
+    ABI_VERSION, Address, Bucket, CHUNK, Chunk, Control, Descriptor, HEARTBEAT_OFFSET, HashKey,
+    Pin, PinKey, Port, STATION_OFFSET, Service, ServiceGroup, ServiceKey, Target, WAYS,
 };
 
 use super::{
@@ -36,8 +31,8 @@ pub struct Kernel {
     targets: Mapped<Target>,
     service_groups: HashMap<MapData, ServiceGroup, u32>,
     clients: Clients,
-    flows: Mapped<Bucket>,
-    pins: HashMap<MapData, PinKey, Pin>,
+    pub(super) flows: Mapped<Bucket>,
+    pub(super) pins: HashMap<MapData, PinKey, Pin>,
     counters: Counters,
 }
 
@@ -193,49 +188,6 @@ impl Kernel {
     /// What was counted for the services and targets in `tables`, and in all.
     pub fn counters(&self, tables: &Tables) -> Result<Totals, Refusal> {
         self.counters.totals(tables)
-    }
-
-    /// The targets that live flow entries name, with the number of entries each.
-    ///
-    /// `now` is the present [`lb_common::tick`]. An entry that is being rewritten may count for its
-    /// old target, its new one, or one last time after its end.
-    pub fn named(&self, now: u32) -> BTreeMap<u16, u64> {
-        let mut named = BTreeMap::new();
-        let (entries, _) = self.flows.words(0..self.flows.len()).as_chunks();
-        for [name, life] in entries {
-            let name = name.load(Ordering::Acquire);
-            // Most places are free.
-            if name == 0 {
-                continue;
-            }
-            let life = life.load(Ordering::Acquire);
-            let entry = Entry { name, life };
-            if entry.is_live(now, &IDLE_TICKS) {
-                *named.entry(entry.target()).or_default() += 1;
-            }
-        }
-        named
-    }
-
-    /// The pins that hold new flows of clients to their targets, by service; each service of `tables`
-    /// with affinity is among them.
-    ///
-    /// `now` is the present [`lb_common::tick`]. Every pin is asked for, which takes a second for a
-    /// million.
-    pub fn pinned(&self, tables: &Tables, now: u32) -> Result<BTreeMap<ServiceKey, u64>, Refusal> {
-        let affinities = tables.affinities();
-        let mut pinned: BTreeMap<_, _> = affinities.keys().map(|(key, _)| (*key, 0)).collect();
-        if affinities.is_empty() {
-            return Ok(pinned);
-        }
-        for pair in self.pins.iter() {
-            let (key, pin) = pair.map_err(|e| failed("AFFINITY_PINS", e))?;
-            let affinity = affinities.get(&(key.service, key.realm));
-            if affinity.is_some_and(|affinity| pin.is_live(now, *affinity)) {
-                *pinned.entry(key.service).or_default() += 1;
-            }
-        }
-        Ok(pinned)
     }
 
     /// Entries that the flow table has place for.

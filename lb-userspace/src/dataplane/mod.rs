@@ -14,6 +14,7 @@ mod diff;
 mod host;
 mod interface;
 mod kernel;
+mod live;
 mod lock;
 mod look;
 mod mapped;
@@ -35,6 +36,7 @@ pub use self::{
     host::check_host,
     interface::Mode,
     kernel::Kernel,
+    live::Live,
     lock::Lock,
     look::{Left, look},
     prover::{Prover, Unasked},

@@ -38,6 +38,9 @@ pub struct ServiceView {
     pub published: bool,
     /// Packets addressed to it, which the daemon fills in.
     pub packets: Option<u64>,
+    /// Clients that are pinned to a backend, which the daemon fills in; none without affinity.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pins: Option<u64>,
 }
 
 /// A group.
@@ -111,6 +114,7 @@ impl Engine {
             group: service.group.clone(),
             published: false,
             packets: None,
+            pins: None,
         });
         let known = Known::new(self);
         let groups = self

@@ -90,6 +90,9 @@ fn services(snapshot: &Snapshot, text: &mut Text) {
     let published = services.iter();
     let published = published.map(|it| ([it.name.as_str()], it.published.into()));
     text.family(&names::SERVICE_PUBLISHED, published);
+    let pins = services.iter();
+    let pins = pins.filter_map(|it| Some(([it.name.as_str()], Value::Count(it.pins?))));
+    text.family(&names::SERVICE_PINS, pins);
     let counters = snapshot.services.iter();
     let counters = counters.map(|(name, counter)| ([name.as_str()], *counter));
     text.counters(&names::SERVICE_PACKETS, &names::SERVICE_BYTES, counters);

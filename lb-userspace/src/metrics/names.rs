@@ -96,6 +96,8 @@ metrics! {
     Counter SERVICE_PACKETS = "waggle_service_packets_total" ["service"];
     /// Bytes of the frames of these packets.
     Counter SERVICE_BYTES = "waggle_service_bytes_total" ["service"];
+    /// Clients of a service with affinity that are pinned to a backend, counted at most every ten seconds.
+    Gauge SERVICE_PINS = "waggle_service_pinned_clients" ["service"];
 
     /// Whether the group waits for the first probe results of its members (1 or 0).
     Gauge UNDECIDED = "waggle_group_undecided" ["group"];

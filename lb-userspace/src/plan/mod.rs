@@ -101,7 +101,7 @@ pub struct Move {
     pub part: String,
     /// The same, from 0 to 1.
     pub part_value: f64,
-    /// One of the largest prefixes that they have.
+    /// The first of the largest prefixes that they have.
     pub sample: String,
     /// What they get before; nothing if the service is added.
     pub from: Option<Distribution>,

@@ -1,6 +1,7 @@
 //! Two ways to cut the address spaces, laid over each other.
 
 use std::{
+    cmp,
     collections::{BTreeMap, btree_map},
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
 };
@@ -29,7 +30,7 @@ pub(super) struct Pairs {
 pub(super) struct Addresses {
     /// How many: of IPv6 there may be 2^128.
     pub(super) count: BigInt,
-    /// One of the largest prefixes of them.
+    /// The first of the largest prefixes of them.
     pub(super) sample: Prefix,
 }
 
@@ -37,10 +38,12 @@ impl Addresses {
     /// Takes others of the same family in.
     pub(super) fn join(&mut self, other: &Self) {
         self.count += &other.count;
-        if other.sample.length() < self.sample.length() {
-            self.sample = other.sample;
-        }
+        self.sample = cmp::min_by_key(self.sample, other.sample, size_and_place);
     }
+}
+
+fn size_and_place(prefix: &Prefix) -> (u8, Prefix) {
+    (prefix.length(), *prefix)
 }
 
 impl Overlay {
@@ -72,7 +75,7 @@ impl Pairs {
             let last: u128 = next.map_or(highest.into(), |(next, _)| (*next).into() - 1);
             let prefixes = Clients::new(address(first), address(last)).into_iter();
             let largest = prefixes.flat_map(Clients::prefixes);
-            let Some(sample) = largest.min_by_key(|it| it.length()) else {
+            let Some(sample) = largest.min_by_key(size_and_place) else {
                 continue;
             };
             let run = Addresses {

@@ -161,7 +161,7 @@ fn pinned_to_2(edge: &Edge) -> (String, Packet) {
 }
 
 #[test]
-fn t19_a_pinned_target_that_leaves_the_ring_is_left_where_it_must_be_eligible() {
+fn a_pinned_target_that_leaves_the_ring_is_left_where_it_must_be_eligible() {
     let mut edge = edge(default(Scope::Eligible));
     let (client, open) = pinned_to_2(&edge);
     edge.set_pinning_ring(WEB.row, 1024, default(Scope::Eligible), &[1; 64]);
@@ -174,7 +174,7 @@ fn t19_a_pinned_target_that_leaves_the_ring_is_left_where_it_must_be_eligible() 
 }
 
 #[test]
-fn t22_a_pinned_target_that_leaves_the_ring_is_kept_where_it_need_only_be_healthy() {
+fn a_pinned_target_that_leaves_the_ring_is_kept_where_it_need_only_be_healthy() {
     let mut edge = edge(default(Scope::Healthy));
     let (client, _) = pinned_to_2(&edge);
     edge.set_pinning_ring(WEB.row, 1024, default(Scope::Healthy), &[1; 64]);
@@ -191,7 +191,7 @@ fn t22_a_pinned_target_that_leaves_the_ring_is_kept_where_it_need_only_be_health
 }
 
 #[test]
-fn t21_a_pinned_target_that_is_disabled_is_left_and_its_open_connections_run_on() {
+fn a_pinned_target_that_is_disabled_is_left_and_its_open_connections_run_on() {
     for scope in [Scope::Eligible, Scope::Healthy] {
         let mut edge = edge(default(scope));
         let (client, open) = pinned_to_2(&edge);

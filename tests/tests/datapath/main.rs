@@ -9,6 +9,7 @@ mod families;
 mod flows;
 mod inserts;
 mod log;
+mod pinned;
 mod proof;
 mod races;
 mod rows;

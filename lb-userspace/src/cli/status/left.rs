@@ -11,7 +11,7 @@ use lb_common::{Counter, ServiceKey, Target, tick};
 use serde::Serialize;
 
 use super::{
-    super::columns::{columns, header},
+    super::columns::{columns, header, without_empty},
     Part, counters,
 };
 use crate::{
@@ -56,6 +56,9 @@ struct Service {
     group_id: u32,
     packets: u64,
     bytes: u64,
+    /// Clients that are pinned to a backend; none without affinity.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pins: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -82,16 +85,18 @@ impl Left {
         let now = monotonic();
         let tables = left.kernel.read_tables()?;
         let totals = left.kernel.counters(&tables)?;
-        let named = left.kernel.named(tick(now));
+        let live = left.kernel.live(&tables, tick(now))?;
         let (interface, mode) = left.attached.unzip();
         let heartbeat = left.kernel.last_heartbeat();
         let age = Duration::from_nanos(now.saturating_sub(heartbeat)).as_secs();
         let counter = |found: Option<&Counter>| found.copied().unwrap_or_default();
-        let services = tables
-            .services()
-            .map(|(key, it)| service(&names, &key, it.group, counter(totals.services.get(&key))));
+        let services = tables.services().map(|(key, it)| {
+            let counter = counter(totals.services.get(&key));
+            let pins = live.pins.get(&key).copied();
+            service(&names, &key, it.group, counter, pins)
+        });
         let targets = tables.targets().map(|(id, target)| {
-            let flows = named.get(&id).copied().unwrap_or(0);
+            let flows = live.flows.get(&id).copied().unwrap_or(0);
             membership(&names, id, target, flows, counter(totals.targets.get(&id)))
         });
         Ok(Some(Self {
@@ -103,7 +108,7 @@ impl Left {
                 interface,
                 xdp_mode: mode.map(|mode| mode.to_string()),
                 heartbeat_age_s: (heartbeat != 0).then_some(age),
-                flows: named.values().sum(),
+                flows: live.flows.values().sum(),
                 flow_entries: left.kernel.flow_entries(),
             },
             services: services.collect(),
@@ -133,7 +138,13 @@ impl Left {
     }
 }
 
-fn service(names: &Names, key: &ServiceKey, group: u32, counter: Counter) -> Service {
+fn service(
+    names: &Names,
+    key: &ServiceKey,
+    group: u32,
+    counter: Counter,
+    pins: Option<u64>,
+) -> Service {
     Service {
         name: names.service(key).cloned(),
         address: key.address.into(),
@@ -143,6 +154,7 @@ fn service(names: &Names, key: &ServiceKey, group: u32, counter: Counter) -> Ser
         group_id: group,
         packets: counter.packets,
         bytes: counter.bytes,
+        pins,
     }
 }
 
@@ -187,7 +199,13 @@ fn edge(edge: &Edge) -> String {
 
 fn services(services: &[Service]) -> String {
     let mut rows = vec![header(&[
-        "SERVICE", "ADDRESS", "PROTOCOL", "GROUP", "PACKETS", "BYTES",
+        "SERVICE",
+        "ADDRESS",
+        "PROTOCOL",
+        "GROUP",
+        "PACKETS",
+        "BYTES",
+        "PINNED CLIENTS",
     ])];
     rows.extend(services.iter().map(|it| {
         vec![
@@ -197,9 +215,10 @@ fn services(services: &[Service]) -> String {
             group(it.group.as_ref(), it.group_id),
             it.packets.to_string(),
             it.bytes.to_string(),
+            it.pins.map_or_else(String::new, |it| it.to_string()),
         ]
     }));
-    columns(0, &rows)
+    columns(0, &without_empty("PINNED CLIENTS", rows))
 }
 
 fn targets(targets: &[Membership]) -> String {

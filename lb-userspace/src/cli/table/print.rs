@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::{
     cli::{
-        columns::{columns, header},
+        columns::{columns, header, without_empty},
         names::Names,
     },
     dataplane::{ClassContents, Fate, RingContents, ServiceContents, Tables},
@@ -331,9 +331,6 @@ impl fmt::Display for Client {
     }
 }
 
-/// The column of affinities, which is shown where there is one.
-const AFFINITY: usize = 3;
-
 impl fmt::Display for Service {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (endpoint, protocol) = (self.endpoint(), &self.protocol);
@@ -346,10 +343,7 @@ impl fmt::Display for Service {
         ])];
         let classes = self.classes.iter();
         rows.extend(classes.flat_map(|it| it.rows(self.told_apart)));
-        if self.classes.iter().all(|it| it.affinity.is_none()) {
-            rows.iter_mut().for_each(|row| drop(row.remove(AFFINITY)));
-        }
-        f.write_str(&columns(2, &rows))
+        f.write_str(&columns(2, &without_empty("AFFINITY", rows)))
     }
 }
 

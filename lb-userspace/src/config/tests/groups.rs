@@ -60,6 +60,14 @@ pub(super) const CASES: &[(&str, &str)] = &[
         "[[group]]\nname = \"g\"\nstages = [{ stage = \"weight\" }, { stage = \"priority\" }]\n",
     ),
     (
+        "no-affinity",
+        "[[group]]\nname = \"g\"\npolicy = \"weighted\"\naffinity = {}\n",
+    ),
+    (
+        "parts-of-seconds",
+        "[[group]]\nname = \"g\"\naffinity = { idle = \"90500ms\" }\n",
+    ),
+    (
         "two-members-in-one",
         "[[group]]\nname = \"g\"\nmember = [{ backend = \"a\", group = \"h\" }]\n",
     ),
@@ -269,6 +277,26 @@ fn t215_the_tolerance_of_round_trip_times() {
     let expected = "group[0].latency_window: 101ms is out of range in dynamic-rtt; use 0s to 100ms, or \
         list `stages`, which take windows up to 10s";
     assert_eq!(with("101ms"), [expected]);
+}
+
+#[test]
+fn t216_the_idle_time_of_affinity() {
+    let with = |policy: &str, idle: &str| {
+        let settings = format!("policy = \"{policy}\"\naffinity = {{ idle = \"{idle}\" }}");
+        !wrong(&settings, [A, B]).is_empty()
+    };
+    for (policy, idle, is_wrong) in [
+        ("static-proximity", "1m", true),
+        ("static-proximity", "2m", false),
+        ("static-proximity", "1440m", false),
+        ("static-proximity", "1441m", true),
+        ("front-door", "59s", true),
+        ("front-door", "1m", false),
+        ("front-door", "24h", false),
+        ("weighted", "2m", true),
+    ] {
+        assert_eq!(with(policy, idle), is_wrong, "{policy} {idle}");
+    }
 }
 
 #[test]

@@ -233,7 +233,7 @@ fn service(name: &str, port: u16, group: &str) -> String {
 }
 
 /// The cases that are more than another value.
-fn longer() -> [(&'static str, String); 13] {
+fn longer() -> [(&'static str, String); 14] {
     let served = service("t", 81, "h");
     let many: String = (1..1025)
         .map(|port| service(&format!("s{port}"), 1000 + port, "g"))
@@ -275,6 +275,13 @@ fn longer() -> [(&'static str, String); 13] {
                 .replace("\"http\"", "\"http\", port = 80"),
         ),
         ("unused-group", GOOD.to_owned() + IDLE),
+        (
+            "unused-affinity",
+            with(
+                "{ backend = \"b\" }",
+                "{ backend = \"b\" }, { group = \"h\" }",
+            ) + &IDLE.replace("\"h\"", "\"h\"\naffinity = {}"),
+        ),
         (
             "shared-preference",
             super::rules::text("{ geo = [\"IE\"], prefer = [\"Europe.UK\"] }")

@@ -177,8 +177,7 @@ fn assert_sound(tables: &Tables, change: &Change) {
 }
 
 fn ids_in(tables: &Tables, ring: Descriptor) -> Vec<u16> {
-    let start = ring.offset() as usize;
-    tables.slots[start..start + ring.length() as usize].to_vec()
+    tables.slots_of(ring).to_vec()
 }
 
 /// Whether the packet program lets targets of a group serve.

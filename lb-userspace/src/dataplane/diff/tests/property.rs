@@ -1,3 +1,4 @@
+use lb_common::{Affinity, Scope, ring_head};
 use proptest::prelude::*;
 
 use super::*;
@@ -30,6 +31,10 @@ pub(super) fn logical(tables: &Tables, known: &Image) -> Image {
             columns,
         };
         image.rings.insert(spec.group.clone(), vec![ring]);
+        let affinity = affinity(tables, tables.row(service.row.first()));
+        image
+            .affinities
+            .extend(affinity.map(|it| (spec.group.clone(), it)));
         image.services.insert(key, spec);
     }
     for target in tables.targets.values() {
@@ -52,6 +57,17 @@ pub(super) fn logical(tables: &Tables, known: &Image) -> Image {
     image
 }
 
+/// The affinity of a ring, whose head must name its targets.
+fn affinity(tables: &Tables, ring: Descriptor) -> Option<Affinity> {
+    if !ring.has_head() {
+        return None;
+    }
+    let affinity = tables.affinity_of(ring);
+    let head = ring_head(affinity, tables.slots_of(ring).iter().copied());
+    assert!(tables.slots[ring.offset() as usize..].starts_with(&head));
+    Some(affinity)
+}
+
 /// What the tables say when they said `before` and were made to say `image`.
 fn expected(before: &Image, image: &Image) -> Image {
     let held = |group: &Name| image.held.contains(group);
@@ -72,8 +88,12 @@ fn expected(before: &Image, image: &Image) -> Image {
         expected.services.insert(*key, spec.clone());
     }
     for spec in expected.services.values() {
-        let ring = from(&spec.group).rings[&spec.group].clone();
-        expected.rings.insert(spec.group.clone(), ring);
+        let (group, from) = (&spec.group, from(&spec.group));
+        let rings = from.rings[group].clone();
+        let affinity = from.affinities.get(group);
+        let affinity = affinity.map(|it| (group.clone(), *it));
+        expected.affinities.extend(affinity);
+        expected.rings.insert(group.clone(), rings);
     }
     for (key, spec) in before.targets.iter().chain(&image.targets) {
         if from(&key.group).targets.get(key) == Some(spec) {
@@ -87,7 +107,9 @@ fn images() -> impl Strategy<Value = Image> {
     let target = (any::<u8>(), 0..4u8, 0..3u16);
     let members = prop::collection::btree_map(0..6u8, target, 0..6);
     let slots = prop::collection::vec(any::<prop::sample::Index>(), 0..300);
-    let group = (members, slots, prop::collection::btree_set(0..12u8, 0..4));
+    let services = prop::collection::btree_set(0..12u8, 0..4);
+    let idle = prop_oneof![Just(0), 60..62_u32];
+    let group = (members, slots, services, idle);
     let name = || prop::sample::select(vec!["a", "b", "c", "d"]);
     let held = prop::collection::btree_set(name(), 0..2);
     (prop::collection::btree_map(name(), group, 0..4), held).prop_map(|(groups, held)| {
@@ -101,11 +123,12 @@ type Drawn = (
     BTreeMap<u8, (u8, u8, u16)>,
     Vec<prop::sample::Index>,
     BTreeSet<u8>,
+    u32,
 );
 
 fn build(drawn: BTreeMap<&'static str, Drawn>) -> Image {
     let mut image = Image::default();
-    for (group, (members, picks, services)) in drawn {
+    for (group, (members, picks, services, idle)) in drawn {
         for (backend, (mac, state, mtu)) in &members {
             let spec = TargetSpec {
                 next_hop: (*mac > 50).then_some(Mac([*mac; 6])),
@@ -137,6 +160,11 @@ fn build(drawn: BTreeMap<&'static str, Drawn>) -> Image {
             if !image.services.contains_key(&key) {
                 publish(&mut image, key, group);
                 image.rings.insert(name(group), vec![ring.clone()]);
+                // Nobody is pinned to a ring without targets.
+                if idle > 0 && !ring.targets.is_empty() {
+                    let affinity = Affinity::new(idle, 32, 128, Scope::Eligible);
+                    image.affinities.insert(name(group), affinity);
+                }
             }
         }
     }
