@@ -2,6 +2,7 @@
 
 mod network {
     mod admin;
+    mod affinity;
     mod all_down;
     mod control;
     mod data_files;

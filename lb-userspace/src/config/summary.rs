@@ -84,6 +84,9 @@ pub struct GroupSummary {
     pub probe: String,
 }
 
+/// Bytes that the kernel takes for a pin: key and value are 56 of them.
+const PIN: usize = 120;
+
 /// The memory of a map.
 #[derive(Clone, Debug, Eq, PartialEq, serde::Serialize)]
 pub struct MapMemory {
@@ -130,6 +133,7 @@ pub fn summary(model: &Model) -> Summary {
         ring_slots: rings.slots,
         ring_pool: edge.ring_slots,
         memory: vec![
+            memory("affinity_entries", edge.affinity_entries, PIN),
             memory("flow_entries", edge.flow_entries, size_of::<Entry>()),
             memory("ring_slots", edge.ring_slots, size_of::<Chunk>() / CHUNK),
         ],
@@ -301,6 +305,7 @@ prefixes   0
 classes    1
 rings      1
 ring slots 32768 of 4194304, room to change a ring included
+memory     7680 KiB for affinity_entries
 memory     16384 KiB for flow_entries
 memory     8192 KiB for ring_slots
 ";
@@ -341,7 +346,7 @@ memory     8192 KiB for ring_slots
             r#"{"name":"s","address":"203.0.113.10:80","protocol":"tcp","group":"g","rules":0}"#;
         let service: serde_json::Value = serde_json::from_str(service).unwrap();
         assert_eq!(json["services"][0], service);
-        assert_eq!(json["memory"][0]["bytes"], 16 << 20);
+        assert_eq!(json["memory"][1]["bytes"], 16 << 20);
         assert_eq!(json["ring_slots"], 32_768);
     }
 

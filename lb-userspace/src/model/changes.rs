@@ -39,6 +39,7 @@ pub fn changes(old: &Model, new: &Model) -> Vec<String> {
             out.opaque("probe", &a.probe, &b.probe);
             out.opaque("health rule", &a.health, &b.health);
             out.opaque("slow_start", &a.slow_start, &b.slow_start);
+            out.opaque("affinity", &a.affinity, &b.affinity);
             members(a, b, out);
         },
     );

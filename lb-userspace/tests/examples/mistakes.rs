@@ -4,7 +4,7 @@ use crate::said::{all, directory, waggle};
 
 /// An example, the file that is changed (none: its own), a part of that file, what stands in its place, and
 /// what is said.
-const MISTAKES: [(&str, &str, &str, &str, &str); 20] = [
+const MISTAKES: [(&str, &str, &str, &str, &str); 21] = [
     (
         "front-door",
         "",
@@ -123,6 +123,13 @@ const MISTAKES: [(&str, &str, &str, &str, &str); 20] = [
         r#"[{ backend = "ea" }"#,
         r#"[{ group = "web" }"#,
         "error[group-cycle]: group[0].member: leads back to its own group: web > east-asia > web; take one of them out of another",
+    ),
+    (
+        "affinity",
+        "",
+        r#"idle = "24h""#,
+        r#"idle = "25h""#,
+        "error[out-of-range]: group[1].affinity.idle: 25h is out of range; use 1m to 1day",
     ),
     (
         "spillover",

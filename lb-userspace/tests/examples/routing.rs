@@ -5,7 +5,7 @@ use lb_userspace::{
     model::{Group, Policy, Stage},
 };
 
-use crate::said::{all, directory};
+use crate::said::{all, case, check, directory};
 
 const PAGE: &str = include_str!("../../../docs/routing.md");
 
@@ -33,6 +33,18 @@ fn stages() -> BTreeSet<String> {
     words
         .map(|word| word.trim_matches('"').to_owned())
         .collect()
+}
+
+#[test]
+fn r9_affinity_in_both_scopes() {
+    check(
+        "affinity",
+        &[
+            case("S19", "192.0.2.7", "", "a 1/2, b 1/2"),
+            case("D8", "192.0.2.7", "[latency_ms]\na = 5\nb = 50\n", "a 1"),
+            case("D91", "198.51.100.7", "", "a 3/4, b 1/4"),
+        ],
+    );
 }
 
 #[test]
