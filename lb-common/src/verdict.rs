@@ -38,7 +38,7 @@ names! {
         Forwarded = "forwarded",
         /// Dropped: a fragment addressed to a service.
         FragmentUnsupported = "fragment_unsupported",
-        /// Dropped: larger than the way to the backend takes.
+        /// Larger than the way to the backend takes: an ICMP error with its MTU went back.
         TooBig = "too_big",
         /// Dropped: the service's policy has no backend for this client.
         NoAnswer = "no_answer",
@@ -48,7 +48,7 @@ names! {
         NoTarget = "no_target",
         /// Dropped: the driver left no room in front of the packet for an outer header.
         NoHeadroom = "no_headroom",
-        /// Dropped: its time to live ended here.
+        /// Its time to live, or hop limit, ended here: an ICMP error went back.
         TtlExpired = "ttl_expired",
         /// Dropped: a rule or the policy of the service says so for this client.
         PolicyDropped = "policy_dropped",
@@ -56,10 +56,11 @@ names! {
         PolicyPassed = "policy_passed",
         /// Rejected by a rule or the policy of the service: a TCP reset or an ICMP error went back.
         Rejected = "rejected",
-        /// Dropped: to be rejected, but this CPU has sent as many rejections as it may.
-        RejectLimited = "reject_limited",
-        /// Dropped: to be rejected, but nobody may be told: a reset, or a sender that is not one host.
-        RejectSilent = "reject_silent",
+        /// Dropped: a reset or an ICMP error was due, but this CPU has sent as many as it may.
+        ReplyLimited = "reply_limited",
+        /// Dropped: a reset or an ICMP error was due, but nobody may be told: the packet is a reset, or its
+        /// sender not one host.
+        ReplySilent = "reply_silent",
     }
 }
 

@@ -10,7 +10,7 @@ pub mod forward;
 pub mod header;
 pub mod parse;
 pub mod pin;
-pub mod reject;
+pub mod reply;
 pub mod word;
 
 #[cfg(test)]

@@ -117,5 +117,5 @@ pub(super) static BUDGETS: PerCpuArray<Budget> = PerCpuArray::with_max_entries(2
 /// Element of BUDGETS for what is written to FLOWS and AFFINITY_PINS.
 pub(super) const INSERT_BUDGET: u32 = 0;
 
-/// Element of BUDGETS for packets that are sent back as rejections.
-pub(super) const REJECTION_BUDGET: u32 = 1;
+/// Element of BUDGETS for packets that are sent back as replies.
+pub(super) const REPLY_BUDGET: u32 = 1;

@@ -10,7 +10,7 @@ mod outcome;
 mod packet;
 mod pins;
 mod proof;
-mod rejections;
+mod replies;
 mod rings;
 mod services;
 mod settings;
@@ -55,9 +55,9 @@ fn waggle(context: XdpContext) -> u32 {
         Some(target) => ways::begin(context.ctx, family, target),
         None => outcome,
     };
-    let outcome = match outcome {
-        Outcome::TO_REJECT => ways::reject(context.ctx, family),
-        outcome => outcome,
+    let outcome = match outcome.cause() {
+        Some(_) => ways::reply(context.ctx, family, outcome),
+        None => outcome,
     };
     log::end(&line, outcome);
     outcome.action()
@@ -85,7 +85,7 @@ fn follow(context: *mut xdp_md, family: Family) -> Outcome {
     let target = known.target;
     let envelope = match forward::write(parsed, &target.way(), || target.address()) {
         Ok(envelope) => envelope,
-        Err(verdict) => return refused(service.id, verdict, bytes),
+        Err(verdict) => return unsent(service.id, verdict, target.way().mtu(), bytes),
     };
     known.refresh();
     if let Err(verdict) = packet.enclose(&envelope, &target) {
@@ -120,8 +120,7 @@ fn begin(context: *mut xdp_md, family: Family, chosen: u16) -> Outcome {
     let (target, envelope) = match send(parsed, &service, chosen, bytes) {
         Ok(sent) => sent,
         Err(Unsent::ToPin) => return Outcome::TO_PIN,
-        Err(Unsent::Refused(Verdict::Rejected)) => return Outcome::TO_REJECT,
-        Err(Unsent::Refused(verdict)) => return refused(service.id, verdict, bytes),
+        Err(Unsent::Refused(verdict, mtu)) => return unsent(service.id, verdict, mtu, bytes),
     };
     if let Err(verdict) = packet.enclose(&envelope, &target) {
         return refused(service.id, verdict, bytes);
@@ -136,14 +135,14 @@ fn begin(context: *mut xdp_md, family: Family, chosen: u16) -> Outcome {
 enum Unsent {
     /// Its client may have a pin.
     ToPin,
-    /// This became of it instead.
-    Refused(Verdict),
+    /// This became of it instead; its way, if there is one, takes so many bytes.
+    Refused(Verdict, u16),
 }
 
 impl From<Verdict> for Unsent {
     #[inline(always)]
     fn from(verdict: Verdict) -> Self {
-        Self::Refused(verdict)
+        Self::Refused(verdict, 0)
     }
 }
 
@@ -171,9 +170,20 @@ fn send(
     } else {
         Target::of(chosen).ok_or(Verdict::NoTarget)?
     };
-    let envelope = forward::write(parsed, &target.way(), || target.address())?;
+    let envelope = forward::write(parsed, &target.way(), || target.address())
+        .map_err(|verdict| Unsent::Refused(verdict, target.way().mtu()))?;
     place.remember(target.id, &flow, bytes);
     Ok((target, envelope))
+}
+
+/// What becomes of a packet of a service that is not sent. If its sender is to be told, it is counted
+/// when that is done.
+#[inline(always)]
+fn unsent(service: u32, verdict: Verdict, mtu: u16, bytes: u64) -> Outcome {
+    match verdict {
+        Verdict::Rejected | Verdict::TooBig | Verdict::TtlExpired => Outcome::to_tell(verdict, mtu),
+        verdict => refused(service, verdict, bytes),
+    }
 }
 
 /// Counts a packet of a service that is not sent. A frame for another host is none of the service's.

@@ -2,6 +2,7 @@
 
 use aya_ebpf::bindings::xdp_action;
 use lb_common::{VERDICTS, Verdict};
+use lb_ebpf::reply::Cause;
 
 /// What became of a packet, in one register, since a way gives no more back: from the high bits to the
 /// low ones the target (16), the verdict (8), and what the kernel is told (8).
@@ -11,15 +12,15 @@ pub(super) struct Outcome(u32);
 /// In the place of a verdict and what the kernel is told.
 const CHOSEN: u32 = 0xff00;
 
+/// In the place of what the kernel is told.
+const TO_TELL: u32 = 0xfe;
+
 impl Outcome {
     /// Its flow is not known.
     pub(super) const UNKNOWN: Self = Self(u32::MAX);
 
     /// Its client may have a pin, and no target was chosen yet.
     pub(super) const TO_PIN: Self = Self(u32::MAX - 2);
-
-    /// It is to be rejected, and was not counted yet.
-    pub(super) const TO_REJECT: Self = Self(u32::MAX - 1);
 
     /// What [`Self::word`] gave.
     #[inline(always)]
@@ -43,6 +44,27 @@ impl Outcome {
     #[inline(always)]
     pub(super) fn chosen(self) -> Option<u16> {
         (self.0 & 0xffff == CHOSEN).then(|| self.target())
+    }
+
+    /// Its sender is to be told, and it was not counted yet: it can not go on for the reason that the
+    /// verdict names, and the way takes `mtu` bytes.
+    #[inline(always)]
+    pub(super) fn to_tell(verdict: Verdict, mtu: u16) -> Self {
+        Self(u32::from(mtu) << 16 | (verdict as u32) << 8 | TO_TELL)
+    }
+
+    /// Why its sender is to be told, if it is.
+    #[inline(always)]
+    pub(super) fn cause(self) -> Option<Cause> {
+        const REJECTED: u32 = Verdict::Rejected as u32;
+        const TOO_BIG: u32 = Verdict::TooBig as u32;
+        const EXPIRED: u32 = Verdict::TtlExpired as u32;
+        match (self.0 & 0xff, self.0 >> 8 & 0xff) {
+            (TO_TELL, REJECTED) => Some(Cause::Rejected),
+            (TO_TELL, TOO_BIG) => Some(Cause::TooBig((self.0 >> 16) as u16)),
+            (TO_TELL, EXPIRED) => Some(Cause::Expired),
+            _ => None,
+        }
     }
 
     /// It was sent to a target.
@@ -81,16 +103,16 @@ impl Outcome {
 fn action(verdict: Verdict) -> u32 {
     match verdict {
         Verdict::NotOurs | Verdict::PolicyPassed => xdp_action::XDP_PASS,
-        Verdict::Forwarded | Verdict::Rejected => xdp_action::XDP_TX,
+        Verdict::Forwarded | Verdict::Rejected | Verdict::TooBig | Verdict::TtlExpired => {
+            xdp_action::XDP_TX
+        }
         Verdict::FragmentUnsupported
-        | Verdict::TooBig
         | Verdict::NoAnswer
         | Verdict::NoNextHop
         | Verdict::NoTarget
         | Verdict::NoHeadroom
         | Verdict::PolicyDropped
-        | Verdict::RejectLimited
-        | Verdict::RejectSilent
-        | Verdict::TtlExpired => xdp_action::XDP_DROP,
+        | Verdict::ReplyLimited
+        | Verdict::ReplySilent => xdp_action::XDP_DROP,
     }
 }

@@ -8,7 +8,7 @@ use aya_ebpf::{
     programs::XdpContext,
 };
 use lb_common::{Proof, Verdict};
-use lb_ebpf::{cursor::Cursor, forward::Envelope, reject::Rejection};
+use lb_ebpf::{cursor::Cursor, forward::Envelope, reply::Reply};
 
 use super::tables::Target;
 
@@ -65,17 +65,17 @@ impl Packet {
 
     /// Makes an answer to its sender of the packet; `None` if the driver left no room for it.
     #[inline(always)]
-    pub(super) fn turn_back(&mut self, rejection: &Rejection) -> Option<()> {
-        let growth = rejection.growth();
+    pub(super) fn turn_back(&mut self, reply: &Reply) -> Option<()> {
+        let growth = reply.growth();
         if growth > 0 {
             self.grow(growth)?;
         }
-        self.cut(rejection.length())?;
-        let quoted = rejection.quoted(&mut self.cursor())?;
+        self.cut(reply.length())?;
+        let quoted = reply.quoted(&mut self.cursor())?;
         // Through other pointers: those from before the sum say how long the frame is, and the verifier
         // would go on from each length.
         let mut anew = Self::new(hint::black_box(self.context.ctx));
-        rejection.write(&mut anew.cursor(), quoted)
+        reply.write(&mut anew.cursor(), quoted)
     }
 
     /// Cuts the frame to a length.

@@ -11,10 +11,10 @@ use super::{
     clock, count, counted, flows,
     outcome::Outcome,
     packet::Packet,
-    refused,
     rings::Row,
     services,
     tables::{self, PinSlot, Service, Target},
+    unsent,
 };
 
 /// Chooses the target of a packet that begins a flow: by the pin of its client, else by the ring, and
@@ -34,8 +34,7 @@ pub(super) fn choose(context: *mut xdp_md, family: Family) -> Outcome {
     let pins = ours && flow.signal != Signal::Reset;
     match target(&flow.tuple, &service, pins, bytes) {
         Ok(target) => Outcome::to(target.id),
-        Err(Verdict::Rejected) => Outcome::TO_REJECT,
-        Err(verdict) => refused(service.id, verdict, bytes),
+        Err(verdict) => unsent(service.id, verdict, 0, bytes),
     }
 }
 

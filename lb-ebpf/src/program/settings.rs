@@ -13,9 +13,9 @@ pub(super) static FLOW_MASK: Global<u32> = Global::new(DEFAULT_BUCKETS - 1);
 #[unsafe(no_mangle)]
 pub(super) static INSERT_LIMIT: Global<u32> = Global::new(20_000);
 
-/// Rejections that one CPU may send per tick: about 1,000 per second.
+/// Replies that one CPU may send per tick: about 1,000 per second.
 #[unsafe(no_mangle)]
-pub(super) static REJECT_LIMIT: Global<u32> = Global::new(68);
+pub(super) static REPLY_LIMIT: Global<u32> = Global::new(68);
 
 /// Whether the program only tells how it decides; 0 for no.
 #[unsafe(no_mangle)]

@@ -7,7 +7,7 @@
 use aya_ebpf::bindings::xdp_md;
 use lb_ebpf::parse::Family;
 
-use super::{outcome::Outcome, pins, rejections};
+use super::{outcome::Outcome, pins, replies};
 
 /// The way of most packets. Each family has its copy, in which the compiler leaves out what is the
 /// other's.
@@ -31,10 +31,10 @@ pub(super) fn pin(context: *mut xdp_md, family: Family) -> Outcome {
     Outcome::of_word(pin_flow(context, family))
 }
 
-/// The way of a packet whose sender is to be told that nobody serves it.
+/// The way of a packet whose sender is to be told what `outcome` says.
 #[inline(always)]
-pub(super) fn reject(context: *mut xdp_md, family: Family) -> Outcome {
-    Outcome::of_word(reject_flow(context, family))
+pub(super) fn reply(context: *mut xdp_md, family: Family, outcome: Outcome) -> Outcome {
+    Outcome::of_word(reply_to_sender(context, family, outcome.word()))
 }
 
 #[inline(never)]
@@ -63,6 +63,6 @@ extern "C" fn pin_flow(context: *mut xdp_md, family: Family) -> u32 {
 
 #[inline(never)]
 #[unsafe(no_mangle)]
-extern "C" fn reject_flow(context: *mut xdp_md, family: Family) -> u32 {
-    rejections::answer(context, family).word()
+extern "C" fn reply_to_sender(context: *mut xdp_md, family: Family, outcome: u32) -> u32 {
+    replies::send(context, family, Outcome::of_word(outcome)).word()
 }

@@ -45,7 +45,7 @@ pub(super) fn read(edge: &mut Table<'_>) -> Option<Edge> {
     let location = edge.optional("location", whereabouts::location);
     let pins = leaf::within(FEWEST_PINS..=LARGEST_TABLE);
     let affinity_entries = edge.or("affinity_entries", 1 << 16, pins);
-    let reject_limit = edge.or("reject_limit", 1000, leaf::within(0..=u32::MAX));
+    let reply_limit = edge.or("reply_limit", 1000, leaf::within(0..=u32::MAX));
     let insert_limit = edge.or("insert_limit", 500_000, leaf::within(1000..=u32::MAX));
 
     let name = name?;
@@ -64,7 +64,7 @@ pub(super) fn read(edge: &mut Table<'_>) -> Option<Edge> {
         flow_entries,
         ring_slots,
         insert_limit,
-        reject_limit,
+        reply_limit,
         affinity_entries,
         name,
     })
@@ -267,8 +267,8 @@ mod tests {
                 "affinity_entries: 1023 is out of range; use 1024 to 67108864",
             ),
             (
-                "reject_limit = -1",
-                "reject_limit: -1 is out of range; use 0 to 4294967295",
+                "reply_limit = -1",
+                "reply_limit: -1 is out of range; use 0 to 4294967295",
             ),
             (
                 "insert_limit = 999",
@@ -313,7 +313,7 @@ mod tests {
             "ring_slots = 32768",
             "ring_slots = 67108864",
             "insert_limit = 1000",
-            "reject_limit = 0",
+            "reply_limit = 0",
             "affinity_entries = 1024",
             "startup_grace = \"0s\"",
             "startup_grace = \"1h\"",

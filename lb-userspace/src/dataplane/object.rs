@@ -96,14 +96,14 @@ fn load_as<'a>(
     }
     let flow_mask = buckets(edge) - 1;
     let insert_limit = per_tick(edge.insert_limit);
-    let reject_limit = per_tick(edge.reject_limit);
+    let reply_limit = per_tick(edge.reply_limit);
     let packet_log = u8::from(edge.packet_log && !proves);
     let proof = u8::from(proves);
     loader
         .override_global("FLOW_MASK", &flow_mask, true)
         .override_global("INSERT_LIMIT", &insert_limit, true)
         .override_global("PACKET_LOG", &packet_log, true)
-        .override_global("REJECT_LIMIT", &reject_limit, true)
+        .override_global("REPLY_LIMIT", &reply_limit, true)
         .override_global("PROOF", &proof, true)
         .load(OBJECT)
         .map_err(|error| no_tables(reason(&error)))

@@ -75,7 +75,7 @@ pub fn needs_restart(old: &Model, new: &Model) -> Vec<&'static str> {
         ("flow_entries", a.flow_entries != b.flow_entries),
         ("ring_slots", a.ring_slots != b.ring_slots),
         ("insert_limit", a.insert_limit != b.insert_limit),
-        ("reject_limit", a.reject_limit != b.reject_limit),
+        ("reply_limit", a.reply_limit != b.reply_limit),
         ("affinity_entries", a.affinity_entries != b.affinity_entries),
     ]
     .into_iter()

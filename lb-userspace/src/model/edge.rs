@@ -50,7 +50,7 @@ pub struct Edge {
     /// Flow entries that one CPU may write per second.
     pub insert_limit: u32,
     /// Packets that one CPU may answer per second because they are rejected.
-    pub reject_limit: u32,
+    pub reply_limit: u32,
     /// Client prefixes that can be pinned to a backend at a time, over all services.
     pub affinity_entries: u32,
 }

@@ -80,7 +80,7 @@ pub(super) fn model(groups: impl IntoIterator<Item = Group>) -> Model {
             flow_entries: 64,
             ring_slots: 0,
             insert_limit: 0,
-            reject_limit: 0,
+            reply_limit: 0,
             affinity_entries: 0,
         },
         backends: backends.into(),

@@ -51,7 +51,7 @@ pub struct Settings {
     /// Entries that a CPU may write per tick.
     pub insert_limit: u32,
     /// Packets that a CPU may reject per tick.
-    pub reject_limit: u32,
+    pub reply_limit: u32,
     /// Whether every packet of a service is logged.
     pub packet_log: bool,
     /// Whether the program only tells how it decides.
@@ -65,7 +65,7 @@ impl Default for Settings {
         Self {
             buckets: 64,
             insert_limit: u32::MAX,
-            reject_limit: u32::MAX,
+            reply_limit: u32::MAX,
             packet_log: false,
             proof: false,
             secret: 1,
@@ -114,7 +114,7 @@ impl Edge {
             .btf(None)
             .override_global("FLOW_MASK", &(settings.buckets - 1), true)
             .override_global("INSERT_LIMIT", &settings.insert_limit, true)
-            .override_global("REJECT_LIMIT", &settings.reject_limit, true)
+            .override_global("REPLY_LIMIT", &settings.reply_limit, true)
             .override_global("PACKET_LOG", &u8::from(settings.packet_log), true)
             .override_global("PROOF", &u8::from(settings.proof), true)
             .map_max_entries("FLOWS", settings.buckets)

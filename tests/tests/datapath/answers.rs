@@ -62,6 +62,18 @@ fn back(sent: &[u8], ran: &Ran) -> (u8, Vec<u8>) {
     (protocol, payload.to_vec())
 }
 
+/// Type, code and number of an ICMP error about a packet, of which it quotes as much as it may.
+pub(crate) fn error(sent: &[u8], ran: &Ran) -> (u8, u8, u32) {
+    let (protocol, payload) = back(sent, ran);
+    let is_v4 = sent[12] == 8;
+    let [at, headers, most] = if is_v4 { [16, 0, 548] } else { [18, 40, 1232] };
+    let length = usize::from(u16::from_be_bytes([sent[at], sent[at + 1]])) + headers;
+    assert_eq!(protocol, if is_v4 { 1 } else { 58 });
+    assert_eq!(payload[8..], sent[14..14 + length.min(most)], "the quote");
+    let number = u32::from_be_bytes(*payload[4..].first_chunk().expect("four bytes"));
+    (payload[0], payload[1], number)
+}
+
 /// Sequence number, acknowledgment number and flags of a reset, whose ports are turned around.
 fn reset(sent: &Packet, (protocol, payload): (u8, Vec<u8>)) -> (u32, u32, u8) {
     assert_eq!((protocol, payload.len()), (6, 20));
@@ -156,7 +168,7 @@ fn t231_what_is_over_the_limit_is_dropped_under_its_own_verdict() {
         (syn_v6().udp(), 3),
     ] {
         let settings = Settings {
-            reject_limit: limit,
+            reply_limit: limit,
             ..Settings::default()
         };
         let edge = rejecting(&settings, &packet);
@@ -170,7 +182,7 @@ fn t231_what_is_over_the_limit_is_dropped_under_its_own_verdict() {
         let ticks = u64::from(edge::now() - begin) + 1;
         assert!(sent >= u64::from(limit) && sent <= ticks * u64::from(limit));
         assert_eq!(edge.verdict(Verdict::Rejected).packets, sent);
-        assert_eq!(edge.verdict(Verdict::RejectLimited).packets, 200 - sent);
+        assert_eq!(edge.verdict(Verdict::ReplyLimited).packets, 200 - sent);
         assert_eq!(edge.service(WEB.id).packets, 200);
     }
 }
@@ -195,7 +207,7 @@ fn nobody_is_told_of_a_reset_or_at_an_address_that_is_not_one_host_s() {
     let mut frame = syn().bytes();
     frame[6] = 3;
     assert_eq!(edge.run(&frame).action, XDP_DROP, "a multicast station");
-    let counted = edge.verdict(Verdict::RejectSilent).packets;
+    let counted = edge.verdict(Verdict::ReplySilent).packets;
     assert_eq!(counted, silent.len() as u64 + 1);
 }
 

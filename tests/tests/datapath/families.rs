@@ -10,6 +10,8 @@ use lb_tests::datapath::{
     packet::{ACK, FIN, MORE_FRAGMENTS, Packet, RST, SERVICE, SERVICE_V6, SYN, syn, syn_v6},
 };
 
+use super::answers::error;
+
 type Through = fn(Target) -> Target;
 
 /// A packet of each family and protocol, with how far a target is.
@@ -86,7 +88,7 @@ fn every_shape_leaves_as_the_mode_says_and_counts() {
 }
 
 #[test]
-fn what_can_not_be_sent_is_dropped_as_it_came_under_its_own_verdict() {
+fn what_can_not_be_sent_is_told_or_dropped_as_it_came_under_its_own_verdict() {
     for (name, packet, through) in ways() {
         let target = through(edge::target(1));
         let mut edge = edge(&packet, target);
@@ -100,22 +102,26 @@ fn what_can_not_be_sent_is_dropped_as_it_came_under_its_own_verdict() {
             next_hop: [0; 6],
             ..target
         };
-        for (packet, target, verdict) in [
-            (packet.clone().payload(full + 1), target, Verdict::TooBig),
-            (packet.clone().ttl(1), target, Verdict::TtlExpired),
-            (packet.clone().ttl(0), target, Verdict::TtlExpired),
-            (packet.clone(), no_next_hop, Verdict::NoNextHop),
+        let (too_big, expired) = match is_v4(&packet) {
+            true => ((3, 4, target.mtu.into()), (11, 0, 0)),
+            false => ((2, 0, target.mtu.into()), (3, 0, 0)),
+        };
+        for (packet, verdict, expected) in [
+            (packet.clone().payload(full + 1), Verdict::TooBig, too_big),
+            (packet.clone().ttl(1), Verdict::TtlExpired, expired),
+            (packet.clone().ttl(0), Verdict::TtlExpired, expired),
         ] {
-            edge.set_target(1, target);
             let before = edge.verdict(verdict).packets;
             let frame = packet.bytes();
-            let dropped = Ran {
-                action: XDP_DROP,
-                frame: frame.clone(),
-            };
-            assert_eq!(edge.run(&frame), dropped, "{name} {verdict:?}");
+            let told = error(&frame, &edge.run(&frame));
+            assert_eq!(told, expected, "{name} {verdict:?}");
             assert_eq!(edge.verdict(verdict).packets, before + 1, "{name}");
         }
+        edge.set_target(1, no_next_hop);
+        let frame = packet.bytes();
+        let action = XDP_DROP;
+        assert_eq!(edge.run(&frame), Ran { action, frame }, "{name}");
+        assert_eq!(edge.verdict(Verdict::NoNextHop).packets, 1, "{name}");
     }
 }
 

@@ -8,7 +8,9 @@ use lb_tests::datapath::{
     packet::{ACK, CLIENT, FIN, MORE_FRAGMENTS, Packet, RST, SERVICE, SYN, data, syn},
 };
 
-/// A packet and what must become of it. What is not forwarded must be as it came.
+use super::answers::error;
+
+/// A packet and what must become of it. What is neither forwarded nor answered must be as it came.
 struct Case {
     name: &'static str,
     frame: Vec<u8>,
@@ -38,7 +40,16 @@ fn check(edge: &Edge, case: &Case, target: &Target) {
     let bytes = frame.len() as u64;
     expected[*verdict as usize].packets += 1;
     expected[*verdict as usize].bytes += bytes;
+    let ran = edge.run(frame);
     let (action, out) = match verdict {
+        Verdict::TooBig => {
+            assert_eq!(error(frame, &ran), (3, 4, target.mtu.into()), "{name}");
+            (XDP_TX, ran.frame.clone())
+        }
+        Verdict::TtlExpired => {
+            assert_eq!(error(frame, &ran), (11, 0, 0), "{name}");
+            (XDP_TX, ran.frame.clone())
+        }
         Verdict::NotOurs => (XDP_PASS, frame.clone()),
         Verdict::Forwarded => (XDP_TX, edge::forwarded(frame, target)),
         _ => (XDP_DROP, frame.clone()),
@@ -47,7 +58,6 @@ fn check(edge: &Edge, case: &Case, target: &Target) {
         service.packets += 1;
         service.bytes += bytes;
     }
-    let ran = edge.run(frame);
     assert_eq!(ran, Ran { action, frame: out }, "{name}");
     assert_eq!(counters().collect::<Vec<_>>(), expected, "{name}");
     assert_eq!(edge.service(WEB.id), service, "{name}");
@@ -197,7 +207,7 @@ fn a_fragment_to_a_service_is_dropped_and_counted() {
 }
 
 #[test]
-fn a_packet_larger_than_the_way_out_is_dropped() {
+fn case_1_a_packet_larger_than_the_way_out_is_answered_by_the_mtu() {
     let edge = Edge::with_web(&Settings::default());
     let of_length = |length: usize| syn().payload(length - 40);
     let target = edge::target(1);
@@ -206,7 +216,11 @@ fn a_packet_larger_than_the_way_out_is_dropped() {
         &case("1501", Verdict::TooBig, &of_length(1501)),
         &target,
     );
-    assert_eq!(edge.entries(), [], "a packet that is dropped has no flow");
+    assert_eq!(edge.entries(), [], "a packet that is not sent has no flow");
+    for bits in [0x4000, 0x8000] {
+        let packet = of_length(1600).fragment(bits);
+        check(&edge, &case("1600", Verdict::TooBig, &packet), &target);
+    }
     check(
         &edge,
         &case("1500", Verdict::Forwarded, &of_length(1500)),
@@ -220,7 +234,7 @@ fn a_packet_larger_than_the_way_out_is_dropped() {
 }
 
 #[test]
-fn a_packet_goes_one_hop_further_and_none_leaves_without_time_to_live() {
+fn case_2_a_packet_goes_one_hop_further_and_none_leaves_without_time_to_live() {
     let edge = Edge::with_web(&Settings::default());
     for (name, ttl, verdict) in [
         ("TTL 0", 0, Verdict::TtlExpired),

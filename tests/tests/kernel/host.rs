@@ -72,7 +72,7 @@ pub(crate) fn edge_in(dir: &Path) -> Edge {
         flow_entries: 1024,
         ring_slots: 4096,
         insert_limit: 1000,
-        reject_limit: 1000,
+        reply_limit: 1000,
         affinity_entries: 1024,
     }
 }

@@ -1,4 +1,4 @@
-//! Sends an answer back in the place of a packet that is rejected.
+//! Sends a reply back in the place of a packet that does not go on.
 
 use core::hint;
 
@@ -6,33 +6,33 @@ use aya_ebpf::bindings::xdp_md;
 use lb_common::{Ports, Verdict};
 use lb_ebpf::{
     parse::{self, Family},
-    reject::Rejection,
+    reply::Reply,
     word,
 };
 
 use super::{
-    clock, counted, maps::REJECTION_BUDGET, outcome::Outcome, packet::Packet, refused, services,
-    settings::REJECT_LIMIT, tables,
+    clock, counted, maps::REPLY_BUDGET, outcome::Outcome, packet::Packet, refused, services,
+    settings::REPLY_LIMIT, tables,
 };
 
-/// The way of a packet whose sender is to be told that nobody serves it.
+/// Tells the sender of a packet what `outcome` says.
 #[inline(always)]
-pub(super) fn answer(context: *mut xdp_md, family: Family) -> Outcome {
+pub(super) fn send(context: *mut xdp_md, family: Family, outcome: Outcome) -> Outcome {
     let mut packet = Packet::new(context);
     let bytes = packet.length();
-    let mut rejection = Rejection::default();
-    let service = match plan(context, family, &mut rejection) {
+    let mut reply = Reply::default();
+    let service = match plan(context, family, outcome, &mut reply) {
         NOT_OURS => return counted(Verdict::NotOurs, bytes),
         service => service,
     };
-    let verdict = if !rejection.is_some() {
-        Verdict::RejectSilent
+    let verdict = if !reply.is_some() {
+        Verdict::ReplySilent
     } else if !within_budget() {
-        Verdict::RejectLimited
-    } else if packet.turn_back(&rejection).is_none() {
+        Verdict::ReplyLimited
+    } else if packet.turn_back(&reply).is_none() {
         Verdict::NoHeadroom
     } else {
-        Verdict::Rejected
+        outcome.verdict()
     };
     refused(service, verdict, bytes)
 }
@@ -40,10 +40,10 @@ pub(super) fn answer(context: *mut xdp_md, family: Family) -> Outcome {
 /// No service has this id.
 const NOT_OURS: u32 = u32::MAX;
 
-/// What is to be answered, with the id of the service. It stands apart from the rest, so that the
+/// What the reply is, with the id of the service. It stands apart from the rest, so that the
 /// verifier goes the rest once and not for every shape of a packet.
 #[inline(never)]
-fn plan(context: *mut xdp_md, family: Family, rejection: &mut Rejection) -> u32 {
+fn plan(context: *mut xdp_md, family: Family, outcome: Outcome, reply: &mut Reply) -> u32 {
     // Else the compiler has the caller read where the packet is, and the verifier loses the pointers.
     let mut packet = Packet::new(hint::black_box(context));
     let Ok(mut parsed) = parse::packet(&mut packet.cursor(), family) else {
@@ -51,7 +51,8 @@ fn plan(context: *mut xdp_md, family: Family, rejection: &mut Rejection) -> u32 
     };
     let ports = &mut parsed.flow.tuple.ports;
     *ports = Ports::of_word(word::settle(ports.word()));
-    let answer = Rejection::of(&mut parsed);
+    let cause = outcome.cause();
+    let found = cause.and_then(|cause| Reply::of(&mut parsed, cause));
     let Some(service) = services::find(&parsed.flow.tuple) else {
         return NOT_OURS;
     };
@@ -59,8 +60,8 @@ fn plan(context: *mut xdp_md, family: Family, rejection: &mut Rejection) -> u32 
     if parsed.frame.ethernet().destination.mac() != tables::station() {
         return NOT_OURS;
     }
-    if let Some(answer) = answer {
-        *rejection = answer;
+    if let Some(found) = found {
+        *reply = found;
     }
     service.id
 }
@@ -68,6 +69,6 @@ fn plan(context: *mut xdp_md, family: Family, rejection: &mut Rejection) -> u32 
 /// Whether this CPU may send one more.
 #[inline(always)]
 fn within_budget() -> bool {
-    let budget = tables::budget(REJECTION_BUDGET);
-    budget.is_some_and(|budget| budget.allows(clock::now(), REJECT_LIMIT.load()))
+    let budget = tables::budget(REPLY_BUDGET);
+    budget.is_some_and(|budget| budget.allows(clock::now(), REPLY_LIMIT.load()))
 }

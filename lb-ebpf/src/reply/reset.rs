@@ -4,7 +4,7 @@ use lb_common::Protocol;
 use network_types::ip::{Ipv4Hdr, Ipv6Hdr};
 
 use super::{
-    Rejection,
+    Reply,
     sum::{self, Sum},
 };
 use crate::{
@@ -64,35 +64,35 @@ impl Reset {
     }
 
     #[inline(always)]
-    pub(super) fn write_v4(&self, cursor: &mut Cursor<'_>, rejection: &Rejection) -> Option<()> {
+    pub(super) fn write_v4(&self, cursor: &mut Cursor<'_>, reply: &Reply) -> Option<()> {
         let frame: &mut ResetV4 = cursor.take()?;
-        let ip = rejection.header_v4(0, Protocol::TCP.0, LENGTH_V4);
+        let ip = reply.header_v4(0, Protocol::TCP.0, LENGTH_V4);
         word::put_words::<14, 5, _>(frame, &ip);
-        word::put_words::<34, 5, _>(frame, &self.segment(rejection));
-        rejection.turn(&mut frame.ethernet);
+        word::put_words::<34, 5, _>(frame, &self.segment(reply));
+        reply.turn(&mut frame.ethernet);
         Some(())
     }
 
     #[inline(always)]
-    pub(super) fn write_v6(&self, cursor: &mut Cursor<'_>, rejection: &Rejection) -> Option<()> {
+    pub(super) fn write_v6(&self, cursor: &mut Cursor<'_>, reply: &Reply) -> Option<()> {
         let frame: &mut ResetV6 = cursor.take()?;
-        let ip = rejection.header_v6(Protocol::TCP.0, SEGMENT);
+        let ip = reply.header_v6(Protocol::TCP.0, SEGMENT);
         word::put_words::<14, 10, _>(frame, &ip);
-        word::put_words::<54, 5, _>(frame, &self.segment(rejection));
-        rejection.turn(&mut frame.ethernet);
+        word::put_words::<54, 5, _>(frame, &self.segment(reply));
+        reply.turn(&mut frame.ethernet);
         Some(())
     }
 
     #[inline(always)]
-    fn segment(&self, rejection: &Rejection) -> [u32; 5] {
+    fn segment(&self, reply: &Reply) -> [u32; 5] {
         let mut words = [
-            rejection.tuple.ports.reversed(),
+            reply.tuple.ports.reversed(),
             self.sequence.to_be(),
             self.acknowledgment.to_be(),
             u32::from_ne_bytes([0x50, self.flags, 0, 0]),
             0,
         ];
-        let sum = rejection.pseudo_header(Protocol::TCP.0, SEGMENT);
+        let sum = reply.pseudo_header(Protocol::TCP.0, SEGMENT);
         words[4] = sum::placed_first(sum.and(Sum::of(&words)).checksum());
         words
     }

@@ -1,5 +1,5 @@
-//! Tells the sender of a packet that nobody will serve it, in the place of the packet itself. One
-//! file per answer.
+//! Tells the sender of a packet why it does not go on, in the place of the packet itself. One file per
+//! kind of reply.
 
 pub mod icmp;
 pub mod icmpv6;
@@ -22,22 +22,34 @@ mod tests;
 /// Time to live, or hop limit, of what goes back.
 const TTL: u8 = 64;
 
-/// An answer to a packet. It holds what the answer needs of the packet, since that has another size
-/// when the answer is written over it.
+/// Why a packet goes back to its sender, and not on.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Cause {
+    /// Nobody serves its sender.
+    Rejected,
+    /// It is longer than the way to its target takes: at most so many bytes.
+    TooBig(u16),
+    /// Its time to live, or hop limit, ended here.
+    Expired,
+}
+
+/// A reply to a packet. It holds what the reply needs of the packet, since that has another size when
+/// the reply is written over it.
 #[derive(Clone, Copy, Debug)]
-pub struct Rejection {
+pub struct Reply {
     family: Family,
     tuple: Tuple,
     /// The sender's station and this one.
     stations: [Mac; 2],
     /// Bytes of the packet.
     length: u32,
+    cause: Cause,
     /// None: an ICMP error tells it.
     reset: Option<Reset>,
 }
 
 /// None yet.
-impl Default for Rejection {
+impl Default for Reply {
     #[inline(always)]
     fn default() -> Self {
         let nobody = Address::of_words([0; 4]);
@@ -51,25 +63,26 @@ impl Default for Rejection {
             },
             stations: [Mac::of_words(0, 0); 2],
             length: 0,
+            cause: Cause::Rejected,
             reset: None,
         }
     }
 }
 
-impl Rejection {
+impl Reply {
     /// Whether there is one.
     #[inline(always)]
     pub fn is_some(&self) -> bool {
         self.length > 0
     }
 
-    /// For a packet; `None` if nobody may be told: it is a reset (RFC 9293, 3.10.7.1), or its sender
-    /// is not one host (RFC 1122, 3.2.2; RFC 4443, 2.4 e) on one station.
+    /// For a packet; `None` if nobody may be told: it is a reset that is rejected (RFC 9293, 3.10.7.1),
+    /// or its sender is not one host (RFC 1122, 3.2.2; RFC 4443, 2.4 e) on one station.
     #[inline(always)]
-    pub fn of(packet: &mut Packet<'_>) -> Option<Self> {
-        let reset = match &packet.segment {
-            Some(segment) => Some(Reset::of(segment)?),
-            None => None,
+    pub fn of(packet: &mut Packet<'_>, cause: Cause) -> Option<Self> {
+        let reset = match (&packet.segment, cause) {
+            (Some(segment), Cause::Rejected) => Some(Reset::of(segment)?),
+            _ => None,
         };
         let ethernet = packet.frame.ethernet();
         let stations = [ethernet.source.mac(), ethernet.destination.mac()];
@@ -83,6 +96,7 @@ impl Rejection {
             tuple,
             stations,
             length: packet.flow.ip_length,
+            cause,
             reset,
         })
     }

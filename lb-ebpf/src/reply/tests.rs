@@ -13,26 +13,31 @@ use crate::{
     },
 };
 
-fn rejection(frame: &[u8]) -> Option<Rejection> {
+fn reply(frame: &[u8], cause: Cause) -> Option<Reply> {
     let mut frame = frame.to_vec();
     let family = parse::family(&mut Cursor::from(&mut frame[..]))?;
     let mut cursor = Cursor::from(&mut frame[..]);
-    Rejection::of(&mut parse::packet(&mut cursor, family).ok()?)
+    Reply::of(&mut parse::packet(&mut cursor, family).ok()?, cause)
 }
 
 /// What goes back, in a frame that is cut to `length` bytes before it is written.
-fn answered_in(frame: &[u8], rejection: &Rejection, length: usize) -> Option<Vec<u8>> {
-    let mut out = vec![0xee; rejection.growth()];
+fn answered_in(frame: &[u8], reply: &Reply, length: usize) -> Option<Vec<u8>> {
+    let mut out = vec![0xee; reply.growth()];
     out.extend(frame);
     out.truncate(length);
-    let quoted = rejection.quoted(&mut Cursor::from(&mut out[..]))?;
-    rejection.write(&mut Cursor::from(&mut out[..]), quoted)?;
+    let quoted = reply.quoted(&mut Cursor::from(&mut out[..]))?;
+    reply.write(&mut Cursor::from(&mut out[..]), quoted)?;
     Some(out)
 }
 
+fn told(frame: &[u8], cause: Cause) -> Option<Vec<u8>> {
+    let reply = reply(frame, cause)?;
+    answered_in(frame, &reply, reply.length() as usize)
+}
+
+/// What goes back if the packet is rejected.
 fn answered(frame: &[u8]) -> Option<Vec<u8>> {
-    let rejection = rejection(frame)?;
-    answered_in(frame, &rejection, rejection.length() as usize)
+    told(frame, Cause::Rejected)
 }
 
 /// The checksum of bytes in which it is 0, by the text of RFC 1071.
@@ -93,9 +98,16 @@ fn reset(v4: bool, sequence: u32, acknowledgment: u32, flags: u8) -> Vec<u8> {
 
 /// The ICMP error about a frame's packet of this length.
 fn unreachable(v4: bool, frame: &[u8], length: usize) -> Vec<u8> {
-    let (what, most) = if v4 { ([3, 13], 548) } else { ([1, 1], 1232) };
+    let what = if v4 { [3, 13] } else { [1, 1] };
+    error(v4, what, 0, frame, length)
+}
+
+/// The same of this type and code, with a number behind the checksum.
+fn error(v4: bool, what: [u8; 2], number: u32, frame: &[u8], length: usize) -> Vec<u8> {
+    let most = if v4 { 548 } else { 1232 };
     let mut payload = what.to_vec();
-    payload.extend([0; 6]);
+    payload.extend([0; 2]);
+    payload.extend(number.to_be_bytes());
     payload.extend(&frame[14..14 + length.min(most)]);
     let (tos, protocol) = if v4 { (0xc0, 1) } else { (0, 58) };
     packet(v4, tos, protocol, !v4, 2, &payload)
@@ -118,17 +130,40 @@ fn a_packet_of_every_shape_is_answered() {
 }
 
 #[test]
+fn whatever_is_too_big_or_has_no_hop_left_is_told_in_an_error() {
+    for sample in valid() {
+        let Sample { name, frame, .. } = &sample;
+        let v4 = sample.is_v4();
+        let types = if v4 {
+            [[3, 4], [11, 0]]
+        } else {
+            [[2, 0], [3, 0]]
+        };
+        for (cause, what, number) in [
+            (Cause::TooBig(1480), types[0], 1480),
+            (Cause::TooBig(u16::MAX), types[0], 65_535),
+            (Cause::Expired, types[1], 0),
+        ] {
+            let expected = error(v4, what, number, frame, sample.ip_length);
+            assert_eq!(told(frame, cause), Some(expected), "{name}, {cause:?}");
+        }
+    }
+    // A reset is told too: only in answer to a reset no other may go back.
+    assert!(told(&frame(RST, 0, 0, 0), Cause::Expired).is_some());
+}
+
+#[test]
 fn a_frame_of_any_other_length_is_left_alone_or_answered_within_it() {
     for Sample { name, frame, .. } in valid() {
-        let rejection = rejection(&frame).unwrap();
-        let headers = match (rejection.family, rejection.reset) {
+        let reply = reply(&frame, Cause::Rejected).unwrap();
+        let headers = match (reply.family, reply.reset) {
             (Family::V4, Some(_)) => 54,
             (Family::V6, Some(_)) => 74,
             (Family::V4, None) => 42,
             (Family::V6, None) => 62,
         };
-        for length in 0..frame.len() + rejection.growth() {
-            let back = answered_in(&frame, &rejection, length);
+        for length in 0..frame.len() + reply.growth() {
+            let back = answered_in(&frame, &reply, length);
             assert_eq!(back.is_some(), length >= headers, "{name} in {length}");
         }
     }
