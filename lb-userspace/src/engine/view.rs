@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Engine, Subject, admin::memberships, known::Known};
 use crate::{
-    model::{Admin, Group, Health, Member, Name, Route},
-    policy::{Asked, Explanation, MemberIndex, Outcome, ServiceClasses, healths},
+    model::{Admin, Group, Health, Member, Name},
+    policy::{Asked, Explanation, MemberIndex, ServiceClasses, healths},
     refusal::Refusal,
     table::{TargetKey, rings_hash, spread},
 };
@@ -132,11 +132,10 @@ impl Engine {
     pub fn explain(&self, service: &str, client: IpAddr) -> Result<Explanation, Refusal> {
         let service = self.model.service(service)?;
         let asked = Asked::new(service, client, &self.clients, &self.model.whereabouts)?;
-        let explanation = match service.route_for(asked.client, &self.model.whereabouts) {
-            Route::Drop => Explanation::of_answer(asked, Outcome::Drop),
-            Route::Group(group) => self.explain_group(asked, &self.model.groups[&group]),
-            Route::Pass => Explanation::of_answer(asked, Outcome::Pass),
-            Route::Reject => Explanation::of_answer(asked, Outcome::Reject),
+        let route = service.route_for(asked.client, &self.model.whereabouts);
+        let explanation = match route.leads_to() {
+            Ok(group) => self.explain_group(asked, &self.model.groups[group]),
+            Err(answer) => Explanation::of_answer(asked, answer.into()),
         };
         let known = Known::new(self);
         Ok(Explanation {

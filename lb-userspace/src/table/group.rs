@@ -1,10 +1,8 @@
 use std::collections::BTreeMap;
 
-use lb_common::Answer;
-
 use super::spread::{Destination, Shares, Spread};
 use crate::{
-    model::{Backend, Name, NoAnswer},
+    model::{Backend, Name},
     policy::{self, Decision, Parts},
 };
 
@@ -33,12 +31,7 @@ pub fn spread(backends: &BTreeMap<Name, Backend>, decision: &Decision) -> Spread
 
 fn destination(backends: &BTreeMap<Name, Backend>, to: &policy::Destination) -> Destination {
     match to {
-        policy::Destination::Answer(answer) => Destination::Answer(match answer {
-            NoAnswer::Drop => Answer::DROP,
-            NoAnswer::Pass => Answer::PASS,
-            // The backup group has answered itself.
-            NoAnswer::Reject | NoAnswer::Backup => Answer::REJECT,
-        }),
+        policy::Destination::Answer(answer) => Destination::Answer((*answer).into()),
         policy::Destination::Backend(name) => Destination::Backend(backends[name].identity()),
     }
 }
