@@ -133,11 +133,11 @@ impl Engine {
         let service = self.model.service(service)?;
         let asked = Asked::new(service, client, &self.clients, &self.model.whereabouts)?;
         let route = service.route_for(asked.client, &self.model.whereabouts);
+        let known = Known::new(self);
         let explanation = match route.leads_to() {
-            Ok(group) => self.explain_group(asked, &self.model.groups[group]),
+            Ok(group) => self.explain_group(&known, asked, group),
             Err(answer) => Explanation::of_answer(asked, answer.into()),
         };
-        let known = Known::new(self);
         Ok(Explanation {
             undecided: service.groups().any(|group| known.undecided(group)),
             ..explanation
@@ -160,12 +160,10 @@ impl Engine {
         })
     }
 
-    fn explain_group(&self, asked: Asked, group: &Group) -> Explanation {
-        let known = Known::new(self);
-        let client = self.clients.client(&self.model, &group.name, asked.class);
-        let decision = known.decide(&group.name, &client);
-        let spread = spread(&self.model.backends, &decision);
-        let ring = self.ring(&group.name, &spread);
+    fn explain_group(&self, known: &Known<'_>, asked: Asked, group: &Name) -> Explanation {
+        let client = self.clients.client(&self.model, group, asked.class);
+        let decision = known.decide(group, &client);
+        let ring = self.ring(group, &spread(&self.model.backends, &decision));
         Explanation::of_decision(asked, &self.model.groups, &decision, &ring)
     }
 
