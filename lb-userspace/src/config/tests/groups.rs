@@ -244,6 +244,18 @@ fn t204_groups_stand_ten_levels_deep_and_never_in_themselves() {
 }
 
 #[test]
+fn a_member_is_the_group_or_backend_that_it_names_though_there_is_none() {
+    let with = |member: &str| mistakes(&text(&group("g", "", &[member])));
+    let keys = "location = \"Europe.UK\", region = \"we\", min_healthy = 2";
+    let expected = "group[0].member[0].group: no group is named \"h\"; did you mean \"g\"?";
+    assert_eq!(with(&format!("group = \"h\", {keys}")), [expected]);
+    let expected = "group[0].member[0].backend: no backend is named \"d\"; did you mean \"a\"?";
+    assert_eq!(with("backend = \"d\", always_serve = true"), [expected]);
+    let mistakes = with("group = \"h\", always_serve = true");
+    assert_eq!(mistakes.len(), 2, "{mistakes:?}");
+}
+
+#[test]
 fn t205_t206_multivalue_takes_addresses_only() {
     let parent = group("g", "policy = \"multivalue\"", &[A, "group = \"h\""]);
     let expected = "group[0].member[1].group: multivalue takes no groups; name its backends, or list \
