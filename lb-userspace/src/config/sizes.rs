@@ -2,23 +2,22 @@
 
 use std::collections::BTreeSet;
 
-use super::{raw::Table, summary::summary};
+use super::{Checked, raw::Table};
 use crate::{
-    class::{self, MOST_CLASSES},
+    class::MOST_CLASSES,
     dataplane::{Capacity, row_length},
-    model::{Model, Name, Route, Service, When},
+    model::{Name, Route, Service, When},
     refusal,
     table::ClassTable,
 };
 
 /// Reports every table that is too small.
-pub(super) fn check(root: &Table<'_>, model: &Model) {
-    check_tables(root, model);
-    check_clients(root, model);
+pub(super) fn check(root: &Table<'_>, checked: &Checked) {
+    check_tables(root, checked);
+    check_clients(root, checked);
 }
 
-fn check_tables(root: &Table<'_>, model: &Model) {
-    let summary = summary(model);
+fn check_tables(root: &Table<'_>, Checked { model, summary, .. }: &Checked) {
     let size = Capacity::new(model.edge.ring_slots);
     for (key, what, number, most) in [
         ("service", "services", summary.services.len(), size.services),
@@ -42,8 +41,7 @@ fn check_tables(root: &Table<'_>, model: &Model) {
 }
 
 /// Whether the kernel's tables hold the client prefixes of the rules.
-fn check_clients(root: &Table<'_>, model: &Model) {
-    let clients = class::Clients::of(model);
+fn check_clients(root: &Table<'_>, Checked { model, clients, .. }: &Checked) {
     let classes = clients.partition().classes.len();
     let wrong = |wrong| root.wrong("service", wrong);
     if classes > MOST_CLASSES {
@@ -97,7 +95,7 @@ mod tests {
             report::Report,
             tests::{GOOD, mistakes},
         },
-        model::{Clients, Member, Prefix, Rule, Who},
+        model::{Clients, Member, Model, Prefix, Rule, Who},
     };
 
     /// A configuration with another group and service `h`.
@@ -131,7 +129,7 @@ mod tests {
     fn too_large(model: &Model) -> String {
         let report = Report::default();
         let checked = raw::document("", &report, |root| {
-            check(root, model);
+            check(root, &Checked::new(model.clone(), Vec::new()));
             Some(())
         });
         report

@@ -64,7 +64,9 @@ fn warnings(text: &str) -> Vec<String> {
 
 #[test]
 fn defaults() {
-    let Checked { model, warnings } = parse(GOOD).unwrap();
+    let Checked {
+        model, warnings, ..
+    } = parse(GOOD).unwrap();
     assert_eq!(warnings, []);
     let edge = &model.edge;
     assert_eq!(edge.pin_dir, Path::new("/sys/fs/bpf/waggle/e"));
