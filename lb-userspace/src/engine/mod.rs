@@ -328,9 +328,7 @@ impl Engine {
             effects.push(Effect::Apply(image));
         }
     }
-}
 
-impl Engine {
     /// What a decided group hands flows to is decided with it.
     fn within_is_decided(&mut self, root: &Name) {
         for group in self.model.within(root) {
