@@ -164,6 +164,7 @@ fn t195_t196_t197_t198_priorities_of_each_system() {
     assert_eq!(with("priority", 1, 1000), [""; 0]);
     let expected = "group[0].member[1].priority: 1001 is out of range; use 1 to 1000";
     assert_eq!(with("priority", 1, 1001), [expected]);
+    assert_eq!(with("static-proximity", 1, 1001), [expected]);
 }
 
 #[test]
