@@ -40,7 +40,7 @@ fn check_tables(root: &Table<'_>, Checked { model, summary, .. }: &Checked) {
     }
 }
 
-/// Whether the kernel's tables hold the client prefixes of the rules.
+/// Whether the kernel's tables hold the classes of clients and their prefixes.
 fn check_clients(root: &Table<'_>, Checked { model, clients, .. }: &Checked) {
     let classes = clients.partition().classes.len();
     let wrong = |wrong| root.wrong("service", wrong);
@@ -65,7 +65,12 @@ fn check_clients(root: &Table<'_>, Checked { model, clients, .. }: &Checked) {
     let rows: BTreeSet<(&Name, Vec<_>)> = by_class.map(row).collect();
     let needed = rows.len() * row_length(classes) + model.groups.len();
     if needed > size.rows as usize {
-        wrong(refusal::size::many_rows(rows.len(), classes));
+        wrong(refusal::size::many_rows(
+            rows.len(),
+            classes,
+            needed,
+            size.rows,
+        ));
     }
 }
 
@@ -199,8 +204,8 @@ mod tests {
             too_large(&with_clients(clients, &Route::Drop))
         };
         assert_eq!(v4(8192), "");
-        let expected = "service: rules cut 8193 networks of 256 IPv4 addresses; use fewer IPv4 \
-            prefixes longer than /24, so that it is at most 8192";
+        let expected = "service: rules, members' `clients` and data files cut 8193 networks of 256 IPv4 \
+            addresses, and at most 8192 can be; use fewer IPv4 prefixes longer than /24, in data files too";
         assert_eq!(v4(8193), expected);
         let v6 = |count: u128| {
             let first = |i: u128| Ipv6Addr::from_bits((1 << 125) + (i << 65));
@@ -210,7 +215,8 @@ mod tests {
         assert_eq!(v6(65_536), "");
         assert_eq!(
             v6(65_537),
-            "service: the rules need 65537 IPv6 prefixes; use at most 65536"
+            "service: rules, members' `clients` and data files need 65537 IPv6 prefixes, and at most 65536 can \
+             be; use fewer of them, in data files too"
         );
     }
 
@@ -251,11 +257,13 @@ mod tests {
             too_large(&model)
         };
         assert_eq!(too_many(127, 2), "");
-        let rows = "service: 5 services with rules times 32513 classes are too many; use fewer \
-            rules, or spread the services over several edges";
+        let rows = "service: 5 services that tell clients apart, with 32513 classes, need 162897 places, and there \
+            are 131072; use fewer rules, or data files with fewer different rows, or spread the services over \
+            several edges";
         assert_eq!(too_many(127, 3), rows);
-        let classes = "service: the rules of all services make 32769 classes of clients; use fewer \
-            rules, so that there are at most 32767";
+        let classes = "service: rules, members' `clients` and data files make 32769 classes of clients, and at \
+            most 32767 can be; use fewer rules, or data files with fewer different rows: round the times in \
+            latency files";
         assert_eq!(too_many(128, 0), classes);
     }
 }
