@@ -2,6 +2,8 @@
 
 mod admin;
 mod compile;
+#[cfg(test)]
+pub(crate) mod fixtures;
 mod known;
 mod observe;
 mod outlook;
