@@ -39,7 +39,7 @@ fn every_refusal_in_operation_is_named_by_a_test_or_says_why_not() {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     collect(&here.join("../tests/tests"), &mut tests);
     collect(&here.join("src"), &mut tests);
-    tests += &fs::read_to_string(here.join("tests/cli.rs")).unwrap();
+    collect(&here.join("tests/cli"), &mut tests);
     let entries = OPERATION.iter().flat_map(|area| area.entries);
     let (named, unnamed): (BTreeSet<_>, BTreeSet<_>) = entries
         .map(|entry| entry.code)

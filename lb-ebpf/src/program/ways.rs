@@ -37,6 +37,8 @@ pub(super) fn reply(context: *mut xdp_md, family: Family, outcome: Outcome) -> O
     Outcome::of_word(reply_to_sender(context, family, outcome.word()))
 }
 
+// SAFETY, of the names below: the program is linked with nothing that could have the same ones.
+
 #[inline(never)]
 #[unsafe(no_mangle)]
 extern "C" fn follow_v4(context: *mut xdp_md) -> u32 {

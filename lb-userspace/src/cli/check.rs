@@ -32,9 +32,8 @@ pub(super) struct Arguments {
 impl Arguments {
     pub(super) fn run(self) -> Result<String, Refused> {
         let checked = config::load(&self.file)?;
-        let mut warnings = checked.warnings;
+        let (summary, mut warnings) = (checked.summary, checked.warnings);
         warnings.extend(config::warnings_of_this_host(&checked.model));
-        let summary = config::summary(&checked.model);
         match self.format {
             Format::Json => json(&Meaning { summary, warnings }),
             Format::Text => {

@@ -7,8 +7,7 @@ use clap::Args;
 use super::{Daemon, Format, Said, examples, json, offline::Offline};
 use crate::{
     control::{Reply, Request},
-    model::Route,
-    policy::{Asked, Explanation, Outcome, ServiceClasses, decide},
+    policy::{Asked, Explanation, ServiceClasses, decide},
     proof::Judgement,
     refusal::Refused,
     table::{ring, spread},
@@ -114,15 +113,14 @@ fn explain(offline: &Offline, service: &str, client: IpAddr) -> Result<Explanati
     let Offline { model, clients, .. } = offline;
     let service = model.service(service)?;
     let asked = Asked::new(service, client, clients, &model.whereabouts)?;
-    let group = match service.route_for(asked.client, &model.whereabouts) {
-        Route::Drop => return Ok(Explanation::of_answer(asked, Outcome::Drop)),
-        Route::Pass => return Ok(Explanation::of_answer(asked, Outcome::Pass)),
-        Route::Reject => return Ok(Explanation::of_answer(asked, Outcome::Reject)),
-        Route::Group(group) => group,
+    let route = service.route_for(asked.client, &model.whereabouts);
+    let group = match route.leads_to() {
+        Ok(group) => group,
+        Err(answer) => return Ok(Explanation::of_answer(asked, answer.into())),
     };
-    let client = clients.client(model, &group, asked.class);
-    let decision = decide(&offline.scene(), &group, &client);
-    let ring = ring(&group, &spread(&model.backends, &decision));
+    let client = clients.client(model, group, asked.class);
+    let decision = decide(&offline.scene(), group, &client);
+    let ring = ring(group, &spread(&model.backends, &decision));
     Ok(Explanation::of_decision(
         asked,
         &model.groups,

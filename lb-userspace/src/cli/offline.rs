@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::Path};
 use crate::{
     class::Clients,
     config::{
-        self,
+        self, Checked,
         assume::{self, Assumed},
     },
     model::{Backend, MemberState, Model, Name},
@@ -24,19 +24,20 @@ pub(super) struct Offline {
 impl Offline {
     /// The configuration of a file, with what another file assumes; without one all are up.
     pub(super) fn load(path: &Path, assume: Option<&Path>) -> Result<Self, Refused> {
-        let model = config::load(path)?.model;
-        let assumed = assumed(assume, &model.backends)?;
-        Ok(Self::new(model, &assumed))
+        let checked = config::load(path)?;
+        let assumed = assumed(assume, &checked.model.backends)?;
+        Ok(Self::new(checked, &assumed))
     }
 
-    pub(super) fn new(model: Model, assumed: &Assumed) -> Self {
+    pub(super) fn new(checked: Checked, assumed: &Assumed) -> Self {
+        let Checked { model, clients, .. } = checked;
         let groups = model.groups.iter();
         Self {
-            clients: Clients::of(&model),
             states: groups
                 .map(|(name, group)| (name.clone(), assumed.states(group)))
                 .collect(),
             model,
+            clients,
         }
     }
 

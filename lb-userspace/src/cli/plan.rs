@@ -68,11 +68,11 @@ impl Arguments {
     }
 
     fn offline(&self, old: &Path) -> Result<Plan, Refused> {
-        let [old, new] = [config::load(old)?.model, config::load(&self.file)?.model];
-        let mut backends = old.backends.clone();
-        backends.extend(new.backends.clone());
+        let [old, new] = [config::load(old)?, config::load(&self.file)?];
+        let mut backends = old.model.backends.clone();
+        backends.extend(new.model.backends.clone());
         let assumed = assumed(self.assume.as_deref(), &backends)?;
-        let [old, new] = [old, new].map(|model| Offline::new(model, &assumed));
+        let [old, new] = [old, new].map(|checked| Offline::new(checked, &assumed));
         Ok(plan(&old.side(), &new.side()))
     }
 }

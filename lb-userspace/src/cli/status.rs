@@ -288,3 +288,58 @@ fn counters(title: &str, counters: &BTreeMap<String, u64>) -> String {
     };
     format!("{title}: {shown}\n")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::fixtures::nested;
+
+    #[test]
+    fn groups_in_groups_are_members_and_by_client_is_said_below() {
+        let mut views = nested();
+        for hash in views.iter_mut().filter_map(|it| it.ring_hash.as_mut()) {
+            *hash = "HASH".to_owned();
+        }
+        let expected = "\
+group inner
+  BACKEND  ADDRESS       STATE    HEALTH  LATENCY  PRIORITY  WEIGHT  SHARE    FLOWS  WHY
+  a        198.51.100.1  enabled  up      1.00 ms  1         1       0.0 %    -      the last probe was good
+  b        198.51.100.2  enabled  up      1.00 ms  1         1       100.0 %  -      the last probe was good
+  shares are those of clients of whom nothing is known
+
+group plain  ring HASH
+  BACKEND  ADDRESS       STATE    HEALTH  LATENCY  PRIORITY  WEIGHT  SHARE   FLOWS  WHY
+  a        198.51.100.1  enabled  up      1.00 ms  1         1       25.0 %  -      the last probe was good
+  c        198.51.100.3  enabled  up      1.00 ms  1         3       75.0 %  -      the last probe was good
+
+group web  ring HASH
+  BACKEND  ADDRESS       STATE    HEALTH  LATENCY  PRIORITY  WEIGHT  SHARE   FLOWS  WHY
+  inner    group         enabled  up      -        1         3       75.0 %  -      2 of its 2 members healthy, 1 needed
+  c        198.51.100.3  enabled  up      1.00 ms  1         1       25.0 %  -      the last probe was good
+  shares are those of clients of whom nothing is known
+";
+        assert_eq!(groups(&views), expected);
+    }
+
+    #[test]
+    fn by_backend_groups_in_groups_have_lines_of_their_own() {
+        let text = backends(&nested());
+        let first = |line: &str| {
+            line.split_whitespace()
+                .take(3)
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
+        let lines: Vec<_> = text.lines().map(first).collect();
+        let expected = [
+            "BACKEND GROUP ADDRESS",
+            "a inner 198.51.100.1",
+            "a plain 198.51.100.1",
+            "b inner 198.51.100.2",
+            "c plain 198.51.100.3",
+            "c web 198.51.100.3",
+            "inner web group",
+        ];
+        assert_eq!(lines, expected);
+    }
+}

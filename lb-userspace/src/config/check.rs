@@ -58,11 +58,13 @@ pub(super) fn file(root: &mut Table<'_>, host: Host<'_>) -> Option<Checked> {
         services: by_name(services, |service| &service.name),
         whereabouts: Arc::new(whereabouts),
     };
-    // What a mistake left out may be what the rest names.
-    if is_whole(&model) {
-        sizes::check(root, &model);
+    if !is_whole(&model) {
+        // What a mistake left out is what the rest names.
+        return None;
     }
-    Some(Checked { model, warnings })
+    let checked = Checked::new(model, warnings);
+    sizes::check(root, &checked);
+    Some(checked)
 }
 
 /// Whether every name that it uses exists in it.

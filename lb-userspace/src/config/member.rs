@@ -31,8 +31,8 @@ pub(super) fn read(
     around: &Surroundings<'_>,
     policy: Policy,
 ) -> Option<(Member, bool)> {
+    let is_group = member.has("group");
     let who = who(member, around);
-    let is_group = matches!(who, Some(Who::Group(_)));
     let enabled = member.or("enabled", true, leaf::truth);
     let stopped = member.or("stopped", false, leaf::truth);
     let has_priority = member.has("priority");
@@ -42,17 +42,16 @@ pub(super) fn read(
     let clients = member.list("clients", clients).unwrap_or_default();
     let geo = member.list("geo", region).unwrap_or_default();
     let is_whole = given == [clients.len(), geo.len()] && has_priority == priority.is_some();
-    let mut always_serve = false;
-    let mut found = Member::new(Who::Backend("x".parse().ok()?));
-    if is_group {
+    let (location, region, min_healthy, always_serve) = if is_group {
         member.refuse(&["always_serve"], &refusal::group::group_always_serves());
-        found.location = member.optional("location", whereabouts::location);
-        found.region = member.optional("region", whereabouts::latency_region);
-        found.min_healthy = min_healthy(member);
+        let location = member.optional("location", whereabouts::location);
+        let region = member.optional("region", whereabouts::latency_region);
+        (location, region, min_healthy(member), false)
     } else {
-        always_serve = member.or("always_serve", false, leaf::truth);
+        let always_serve = member.or("always_serve", false, leaf::truth);
         member.refuse(&OF_GROUPS, &refusal::group::key_of_groups());
-    }
+        (None, None, MinHealthy::default(), always_serve)
+    };
     let found = Member {
         who: who?,
         enabled,
@@ -62,7 +61,9 @@ pub(super) fn read(
         weight: weight.unwrap_or(preset::default_weight(policy)),
         clients,
         geo,
-        ..found
+        location,
+        region,
+        min_healthy,
     };
     // With a part of what was given it would be compared with others in vain.
     is_whole.then_some((found, has_priority))

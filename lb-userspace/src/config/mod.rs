@@ -42,11 +42,12 @@ mod tests;
 pub use self::{
     listeners::warnings_of_this_host,
     load::{load, load_text, stamp, text},
-    summary::{GroupSummary, MapMemory, ServiceSummary, Summary, WhereaboutsSummary, summary},
+    summary::{GroupSummary, MapMemory, ServiceSummary, Summary, WhereaboutsSummary},
 };
 
-use self::{authorities::Host, report::Report};
+use self::{authorities::Host, report::Report, summary::summary};
 use crate::{
+    class::Clients,
     model::Model,
     refusal::{Errors, Problem},
 };
@@ -56,8 +57,24 @@ use crate::{
 pub struct Checked {
     /// What it says.
     pub model: Model,
+    /// The classes of clients that follow from it.
+    pub clients: Clients,
+    /// What it means for people, and the sizes that it needs.
+    pub summary: Summary,
     /// What is allowed and yet looks unintended.
     pub warnings: Vec<Problem>,
+}
+
+impl Checked {
+    fn new(model: Model, warnings: Vec<Problem>) -> Self {
+        let clients = Clients::of(&model);
+        Self {
+            summary: summary(&model, &clients),
+            clients,
+            model,
+            warnings,
+        }
+    }
 }
 
 /// What the text of a configuration file says, on a host that has no other file.

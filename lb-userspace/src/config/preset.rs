@@ -24,14 +24,9 @@ pub(super) fn read(group: &mut Table<'_>) -> Choice {
     let lists_stages = group.has("stages");
     let names_policy = group.has("policy");
     if lists_stages {
-        let settings = [
-            "policy",
-            "latency_window",
-            "take",
-            "all_down",
-            "min_healthy_weight",
-        ];
-        group.refuse(&settings, &refusal::group::beside_stages());
+        let beside = refusal::group::beside_stages();
+        group.refuse(&["policy"], &beside);
+        group.refuse(&SETTINGS, &beside);
         return Choice {
             policy: Policy::Stages,
             stages: stages::read(group),
@@ -42,17 +37,17 @@ pub(super) fn read(group: &mut Table<'_>) -> Choice {
     let policy = known.unwrap_or(Policy::FrontDoor);
     let settings = settings(group, policy);
     if known.is_some() || !names_policy {
-        let meaningless = refusal::group::foreign_setting(policy.as_str());
-        group.refuse(
-            &["latency_window", "take", "all_down", "min_healthy_weight"],
-            &meaningless,
-        );
+        let foreign = refusal::group::foreign_setting(policy.as_str());
+        group.refuse(&SETTINGS, &foreign);
     }
     Choice {
         policy,
         stages: expanded(policy, &settings),
     }
 }
+
+/// The keys of [`Settings`].
+const SETTINGS: [&str; 4] = ["latency_window", "take", "all_down", "min_healthy_weight"];
 
 /// What can be set in a preset.
 struct Settings {
@@ -184,9 +179,7 @@ fn priorities(policy: Policy) -> RangeInclusive<i64> {
 /// Reads a priority.
 pub(super) fn priority(policy: Policy) -> impl Fn(&Value) -> Result<Priority, Wrong> {
     move |value| {
-        let range = priorities(policy);
-        let number = leaf::within(range)(value);
-        let number = number.map_err(|wrong| beyond(wrong, policy, "1 to 1000"))?;
+        let number = ranged(value, policy, priorities)?;
         let wanted = format!("{} to {}", Priority::MIN, Priority::MAX);
         Priority::new(number).ok_or_else(|| refusal::value::out_of_range(number, wanted))
     }
@@ -205,15 +198,28 @@ pub(super) fn weight(policy: Policy) -> impl Fn(&Value) -> Result<Weight, Wrong>
     move |value| {
         let range = policy.weights();
         let wanted = format!("{} to {}", range.start(), range.end());
-        match leaf::integer(value, &wanted)? {
-            0 if !range.contains(&0) => Err(refusal::group::zero_weight(policy.as_str(), wanted)),
-            number => {
-                let weight = Weight::new(number).filter(|_| range.contains(&number));
-                let wrong = || refusal::value::out_of_range(number, &wanted);
-                weight.ok_or_else(|| beyond(wrong(), policy, "0 to 1000"))
-            }
+        if value.as_integer() == Some(0) && !range.contains(&0) {
+            return Err(refusal::group::zero_weight(policy.as_str(), wanted));
         }
+        let number = ranged(value, policy, Policy::weights)?;
+        Weight::new(number).ok_or_else(|| refusal::value::out_of_range(number, wanted))
     }
+}
+
+/// A number in the range that a preset has for it.
+fn ranged(
+    value: &Value,
+    policy: Policy,
+    range: impl Fn(Policy) -> RangeInclusive<i64>,
+) -> Result<i64, Wrong> {
+    let [own, free] = [policy, Policy::Stages].map(range);
+    leaf::within(own.clone())(value).map_err(|wrong| {
+        let of_stages = format!("{} to {}", free.start(), free.end());
+        match own == free {
+            true => wrong,
+            false => beyond(wrong, policy, &of_stages),
+        }
+    })
 }
 
 /// What holds of a group's probe where the file says nothing, and what is allowed.
@@ -225,18 +231,10 @@ pub(super) fn probe_defaults(policy: Policy) -> ProbeDefaults {
     }
 }
 
-/// Says of a value that is out of a preset's range that the range is that one's.
+/// Says of a value that is out of range that the range is the preset's: `stages` take `free`.
 fn beyond(wrong: Wrong, policy: Policy, free: &str) -> Wrong {
-    if policy == Policy::Stages {
-        return wrong;
-    }
-    let mend = wrong.mend.clone();
-    let has_limit = match policy {
-        Policy::FrontDoor | Policy::StaticProximity | Policy::DynamicRtt => true,
-        _ => policy == Policy::Multivalue,
-    };
-    match has_limit && wrong.code == "out-of-range" {
+    match wrong.code == "out-of-range" {
         false => wrong,
-        true => refusal::group::beyond_preset(wrong.message, policy.as_str(), mend, free),
+        true => refusal::group::beyond_preset(wrong.message, policy.as_str(), wrong.mend, free),
     }
 }

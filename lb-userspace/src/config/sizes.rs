@@ -2,23 +2,22 @@
 
 use std::collections::BTreeSet;
 
-use super::{raw::Table, summary::summary};
+use super::{Checked, raw::Table};
 use crate::{
-    class::{self, MOST_CLASSES},
+    class::MOST_CLASSES,
     dataplane::{Capacity, row_length},
-    model::{Model, Name, Route, Service, When},
+    model::{Name, Route, Service, When},
     refusal,
     table::ClassTable,
 };
 
 /// Reports every table that is too small.
-pub(super) fn check(root: &Table<'_>, model: &Model) {
-    check_tables(root, model);
-    check_clients(root, model);
+pub(super) fn check(root: &Table<'_>, checked: &Checked) {
+    check_tables(root, checked);
+    check_clients(root, checked);
 }
 
-fn check_tables(root: &Table<'_>, model: &Model) {
-    let summary = summary(model);
+fn check_tables(root: &Table<'_>, Checked { model, summary, .. }: &Checked) {
     let size = Capacity::new(model.edge.ring_slots);
     for (key, what, number, most) in [
         ("service", "services", summary.services.len(), size.services),
@@ -41,9 +40,8 @@ fn check_tables(root: &Table<'_>, model: &Model) {
     }
 }
 
-/// Whether the kernel's tables hold the client prefixes of the rules.
-fn check_clients(root: &Table<'_>, model: &Model) {
-    let clients = class::Clients::of(model);
+/// Whether the kernel's tables hold the classes of clients and their prefixes.
+fn check_clients(root: &Table<'_>, Checked { model, clients, .. }: &Checked) {
     let classes = clients.partition().classes.len();
     let wrong = |wrong| root.wrong("service", wrong);
     if classes > MOST_CLASSES {
@@ -67,7 +65,12 @@ fn check_clients(root: &Table<'_>, model: &Model) {
     let rows: BTreeSet<(&Name, Vec<_>)> = by_class.map(row).collect();
     let needed = rows.len() * row_length(classes) + model.groups.len();
     if needed > size.rows as usize {
-        wrong(refusal::size::many_rows(rows.len(), classes));
+        wrong(refusal::size::many_rows(
+            rows.len(),
+            classes,
+            needed,
+            size.rows,
+        ));
     }
 }
 
@@ -97,7 +100,7 @@ mod tests {
             report::Report,
             tests::{GOOD, mistakes},
         },
-        model::{Clients, Member, Prefix, Rule, Who},
+        model::{Clients, Member, Model, Prefix, Rule, Who},
     };
 
     /// A configuration with another group and service `h`.
@@ -131,7 +134,7 @@ mod tests {
     fn too_large(model: &Model) -> String {
         let report = Report::default();
         let checked = raw::document("", &report, |root| {
-            check(root, model);
+            check(root, &Checked::new(model.clone(), Vec::new()));
             Some(())
         });
         report
@@ -201,8 +204,8 @@ mod tests {
             too_large(&with_clients(clients, &Route::Drop))
         };
         assert_eq!(v4(8192), "");
-        let expected = "service: rules cut 8193 networks of 256 IPv4 addresses; use fewer IPv4 \
-            prefixes longer than /24, so that it is at most 8192";
+        let expected = "service: rules, members' `clients` and data files cut 8193 networks of 256 IPv4 \
+            addresses, and at most 8192 can be; use fewer IPv4 prefixes longer than /24, in data files too";
         assert_eq!(v4(8193), expected);
         let v6 = |count: u128| {
             let first = |i: u128| Ipv6Addr::from_bits((1 << 125) + (i << 65));
@@ -212,7 +215,8 @@ mod tests {
         assert_eq!(v6(65_536), "");
         assert_eq!(
             v6(65_537),
-            "service: the rules need 65537 IPv6 prefixes; use at most 65536"
+            "service: rules, members' `clients` and data files need 65537 IPv6 prefixes, and at most 65536 can \
+             be; use fewer of them, in data files too"
         );
     }
 
@@ -253,11 +257,13 @@ mod tests {
             too_large(&model)
         };
         assert_eq!(too_many(127, 2), "");
-        let rows = "service: 5 services with rules times 32513 classes are too many; use fewer \
-            rules, or spread the services over several edges";
+        let rows = "service: 5 services that tell clients apart, with 32513 classes, need 162897 places, and there \
+            are 131072; use fewer rules, or data files with fewer different rows, or spread the services over \
+            several edges";
         assert_eq!(too_many(127, 3), rows);
-        let classes = "service: the rules of all services make 32769 classes of clients; use fewer \
-            rules, so that there are at most 32767";
+        let classes = "service: rules, members' `clients` and data files make 32769 classes of clients, and at \
+            most 32767 can be; use fewer rules, or data files with fewer different rows: round the times in \
+            latency files";
         assert_eq!(too_many(128, 0), classes);
     }
 }

@@ -96,12 +96,11 @@ pub struct MapMemory {
     pub bytes: u64,
 }
 
-/// What `model` means.
-pub fn summary(model: &Model) -> Summary {
+/// What `model` means, with the classes of its clients.
+pub(super) fn summary(model: &Model, clients: &Clients) -> Summary {
     let edge = &model.edge;
-    let clients = Clients::of(model);
     let partition = clients.partition();
-    let rings = rings(model, &clients);
+    let rings = rings(model, clients);
     let targets = model.root_groups().into_iter();
     let targets = targets.map(|root| model.backends_within(root).len());
     let services = model.services.values().map(|service| ServiceSummary {
@@ -309,16 +308,13 @@ memory     7680 KiB for affinity_entries
 memory     16384 KiB for flow_entries
 memory     8192 KiB for ring_slots
 ";
-        assert_eq!(
-            summary(&parse(example).unwrap().model).to_string(),
-            expected
-        );
+        assert_eq!(parse(example).unwrap().summary.to_string(), expected);
     }
 
     #[test]
     fn the_rules_of_health_in_words() {
         let example = include_str!("../../../config/examples/health.toml");
-        let groups = summary(&parse(example).unwrap().model).groups;
+        let groups = parse(example).unwrap().summary.groups;
         let said = |name: &str| {
             let group = groups.iter().find(|group| group.name.as_str() == name);
             group.unwrap().probe.clone()
@@ -341,7 +337,7 @@ memory     8192 KiB for ring_slots
 
     #[test]
     fn json() {
-        let json = serde_json::to_value(summary(&parse(GOOD).unwrap().model)).unwrap();
+        let json = serde_json::to_value(parse(GOOD).unwrap().summary).unwrap();
         let service =
             r#"{"name":"s","address":"203.0.113.10:80","protocol":"tcp","group":"g","rules":0}"#;
         let service: serde_json::Value = serde_json::from_str(service).unwrap();
@@ -354,13 +350,12 @@ memory     8192 KiB for ring_slots
     fn a_group_that_no_service_uses_takes_no_table() {
         let idle = "group = \"g\"\n[[group]]\nname = \"idle\"\nmember = [{ backend = \"a\" }]\n\
             probe = { kind = \"none\" }";
-        let model = parse(&with("group = \"g\"", idle)).unwrap().model;
         let Summary {
             targets,
             rings,
             groups,
             ..
-        } = summary(&model);
+        } = parse(&with("group = \"g\"", idle)).unwrap().summary;
         assert_eq!((groups.len(), targets, rings), (2, 2, 1));
     }
 }

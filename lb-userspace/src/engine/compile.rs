@@ -173,44 +173,30 @@ impl Engine {
         if course.decided && states.iter().any(|it| in_use(it) && it.is_available()) {
             return false;
         }
-        let mut members = group
-            .backends()
-            .map(|(place, member, backend)| (member, backend, &states[place]))
-            .filter(|(.., state)| takes_part(state));
-        if waited >= self.model.edge.startup_grace && !course.stands {
-            // Without its way a member is no member, and that is known in a moment.
-            return members.any(|(_, backend, _)| self.way(backend).is_none());
-        }
-        let is_new = !course.decided && waited < self.model.edge.startup_grace;
-        members.any(|(member, backend, state)| {
-            // What an earlier daemon left in the tables is better than a guess here too.
-            let guesses = state.serves_unchecked && (course.decided || !course.stands);
-            match (self.way(backend), self.history(group, member)) {
-                // Who is not probed has only its next hop's answer to wait for.
-                (Some(Way::Unresolved(_)), None) => is_new,
-                _ => self.awaits_verdict(group, member, backend, guesses),
+        let is_in_grace = waited < self.model.edge.startup_grace;
+        let awaits_verdict = |(place, member, backend): (usize, &Member, &Name)| {
+            let history = self.history(group, member);
+            match self.way(backend) {
+                // Without its way a member is no member, and that is known in a moment.
+                None => true,
+                Some(_) if !is_in_grace && !course.stands => false,
+                Some(Way::Refused(_)) => false,
+                Some(Way::Open { .. }) => {
+                    // What an earlier daemon left in the tables is better than a guess here too.
+                    let may_guess = course.decided || !course.stands;
+                    let guesses = states[place].serves_unchecked && may_guess;
+                    !guesses && history.is_some_and(|it| !it.decided())
+                }
+                // A next hop that does not answer needs no probe to be told from one that is asked,
+                // and who is not probed has only its answer to wait for.
+                Some(Way::Unresolved(_)) => match history {
+                    Some(history) => history.health() != Health::Down,
+                    None => is_in_grace && !course.decided,
+                },
             }
-        })
-    }
-
-    /// Whether there is more to wait for of a member; one that `guesses` gets traffic without a verdict.
-    fn awaits_verdict(
-        &self,
-        group: &Group,
-        member: &Member,
-        backend: &Name,
-        guesses: bool,
-    ) -> bool {
-        let history = self.history(group, member);
-        match self.way(backend) {
-            Some(Way::Refused(_)) => false,
-            Some(Way::Open { .. }) => !guesses && history.is_some_and(|history| !history.decided()),
-            // A next hop that does not answer needs no probe to be told from one that is asked.
-            Some(Way::Unresolved(_)) => {
-                history.is_some_and(|history| history.health() != Health::Down)
-            }
-            None => true,
-        }
+        };
+        let mut members = group.backends();
+        members.any(|it| takes_part(&states[it.0]) && awaits_verdict(it))
     }
 
     /// What is known of a member of a group.

@@ -2,6 +2,8 @@
 
 mod admin;
 mod compile;
+#[cfg(test)]
+pub(crate) mod fixtures;
 mod known;
 mod observe;
 mod outlook;
@@ -328,9 +330,7 @@ impl Engine {
             effects.push(Effect::Apply(image));
         }
     }
-}
 
-impl Engine {
     /// What a decided group hands flows to is decided with it.
     fn within_is_decided(&mut self, root: &Name) {
         for group in self.model.within(root) {

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Engine, Subject, admin::memberships, known::Known};
 use crate::{
-    model::{Admin, Group, Health, Member, Name, Route},
-    policy::{Asked, Explanation, MemberIndex, Outcome, ServiceClasses, healths},
+    model::{Admin, Group, Health, Member, Name},
+    policy::{Asked, Explanation, MemberIndex, ServiceClasses, healths},
     refusal::Refusal,
     table::{TargetKey, rings_hash, spread},
 };
@@ -136,13 +136,12 @@ impl Engine {
     pub fn explain(&self, service: &str, client: IpAddr) -> Result<Explanation, Refusal> {
         let service = self.model.service(service)?;
         let asked = Asked::new(service, client, &self.clients, &self.model.whereabouts)?;
-        let explanation = match service.route_for(asked.client, &self.model.whereabouts) {
-            Route::Drop => Explanation::of_answer(asked, Outcome::Drop),
-            Route::Group(group) => self.explain_group(asked, &self.model.groups[&group]),
-            Route::Pass => Explanation::of_answer(asked, Outcome::Pass),
-            Route::Reject => Explanation::of_answer(asked, Outcome::Reject),
-        };
+        let route = service.route_for(asked.client, &self.model.whereabouts);
         let known = Known::new(self);
+        let explanation = match route.leads_to() {
+            Ok(group) => self.explain_group(&known, asked, group),
+            Err(answer) => Explanation::of_answer(asked, answer.into()),
+        };
         Ok(Explanation {
             undecided: service.groups().any(|group| known.undecided(group)),
             ..explanation
@@ -165,12 +164,10 @@ impl Engine {
         })
     }
 
-    fn explain_group(&self, asked: Asked, group: &Group) -> Explanation {
-        let known = Known::new(self);
-        let client = self.clients.client(&self.model, &group.name, asked.class);
-        let decision = known.decide(&group.name, &client);
-        let spread = spread(&self.model.backends, &decision);
-        let ring = self.ring(&group.name, &spread);
+    fn explain_group(&self, known: &Known<'_>, asked: Asked, group: &Name) -> Explanation {
+        let client = self.clients.client(&self.model, group, asked.class);
+        let decision = known.decide(group, &client);
+        let ring = self.ring(group, &spread(&self.model.backends, &decision));
         Explanation::of_decision(asked, &self.model.groups, &decision, &ring)
     }
 

@@ -280,6 +280,52 @@ impl fmt::Display for Escaped<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::fixtures::nested;
+
+    /// The samples of a metric that have these labels, without its name.
+    fn samples<const N: usize>(Metric(metric): &Metric<N>, labels: &str) -> Vec<String> {
+        let (views, mut text) = (nested(), Text::default());
+        groups(&views, &mut text);
+        members(&views, &mut text);
+        let lines = text.0.lines();
+        let samples = lines.filter_map(|line| line.strip_prefix(metric.name));
+        let with_labels = samples.filter(|sample| sample.contains(labels));
+        with_labels.map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn a_group_in_a_group_has_health_and_share_and_no_way() {
+        let inner = "group=\"web\",backend=\"inner\"";
+        assert_eq!(
+            samples(&names::HEALTH, inner),
+            [
+                "{group=\"web\",backend=\"inner\",health=\"checking\"} 0",
+                "{group=\"web\",backend=\"inner\",health=\"down\"} 0",
+                "{group=\"web\",backend=\"inner\",health=\"up\"} 1",
+            ]
+        );
+        let share = "{group=\"web\",backend=\"inner\"} 0.75";
+        assert_eq!(samples(&names::SHARE, inner), [share]);
+        assert_eq!(samples(&names::REACHABLE, inner), [""; 0]);
+        assert_eq!(samples(&names::REACHABLE, "group=\"web\"").len(), 1);
+    }
+
+    #[test]
+    fn a_group_that_decides_by_client_has_the_shares_of_unknown_clients() {
+        assert_eq!(
+            samples(&names::SHARE, "group=\"inner\""),
+            [
+                "{group=\"inner\",backend=\"a\"} 0",
+                "{group=\"inner\",backend=\"b\"} 1",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_group_that_no_service_names_has_no_ring() {
+        assert_eq!(samples(&names::RING_HASH, "group=\"inner\""), [""; 0]);
+        assert_eq!(samples(&names::RING_HASH, "group=\"web\"").len(), 1);
+    }
 
     #[test]
     fn what_ends_a_label_is_escaped() {

@@ -97,6 +97,10 @@ fn group(group: &GroupView, html: &mut Html) {
         ],
         group.members.iter().map(member),
     );
+    if group.by_client {
+        let note = "Shares are those of clients of whom nothing is known.";
+        html.element("p", "", note);
+    }
     if let Some(hash) = &group.ring_hash {
         html.element("p", "", &format!("ring {hash}"));
     }
@@ -184,6 +188,38 @@ impl fmt::Display for Escaped<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::fixtures::nested;
+
+    #[test]
+    fn a_group_that_decides_by_client_says_whose_shares_it_shows() {
+        let shown = nested().into_iter().map(|it| {
+            let mut html = Html(String::new());
+            group(&it, &mut html);
+            html.0
+        });
+        let [inner, plain, web] = &shown.collect::<Vec<_>>()[..] else {
+            panic!("three groups")
+        };
+        let note = "<p>Shares are those of clients of whom nothing is known.</p>\n";
+        assert!(inner.contains(note) && web.contains(note), "{web}");
+        assert!(!plain.contains(note), "{plain}");
+    }
+
+    #[test]
+    fn a_group_in_a_group_is_a_row_without_address_and_has_no_ring() {
+        let groups = nested();
+        let mut html = Html(String::new());
+        group(&groups[0], &mut html);
+        assert!(!html.0.contains("<p>ring "), "{}", html.0);
+        group(&groups[2], &mut html);
+        let row = "<td>inner</td>\n<td>group</td>\n<td>enabled</td>\n<td>up</td>\n<td>-</td>\n\
+            <td>75.0 %</td>\n<td>-</td>\n";
+        assert!(
+            html.0.contains(row) && html.0.contains("<p>ring "),
+            "{}",
+            html.0
+        );
+    }
 
     #[test]
     fn what_would_be_a_tag_is_text() {

@@ -91,11 +91,6 @@ impl Clients {
         })
     }
 
-    /// Whether an address is among them.
-    pub fn contains(self, address: IpAddr) -> bool {
-        address.is_ipv4() == self.first.is_ipv4() && (self.first..=self.last).contains(&address)
-    }
-
     /// The one of [`Self::prefixes`] that an address is in.
     pub fn prefix_of(self, address: IpAddr) -> Option<Prefix> {
         self.prefixes().find(|prefix| prefix.contains(address))

@@ -1,5 +1,7 @@
 use std::{fmt, ops::RangeInclusive, time::Duration};
 
+use lb_common::Answer;
+
 use super::{Affinity, Clients, HealthRule, Location, Name, Probe, Region, Share, Stage};
 use crate::whereabouts::LatencyRegion;
 
@@ -120,6 +122,17 @@ impl NoAnswer {
             Self::Drop => "drop",
             Self::Pass => "pass",
             Self::Reject => "reject",
+        }
+    }
+}
+
+impl From<NoAnswer> for Answer {
+    fn from(answer: NoAnswer) -> Self {
+        match answer {
+            NoAnswer::Drop => Self::DROP,
+            NoAnswer::Pass => Self::PASS,
+            // The backup group has answered itself.
+            NoAnswer::Reject | NoAnswer::Backup => Self::REJECT,
         }
     }
 }

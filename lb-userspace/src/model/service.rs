@@ -2,7 +2,7 @@ use std::{collections::BTreeSet, fmt, net::IpAddr};
 
 use lb_common::{Protocol, ServiceKey};
 
-use super::{Clients, Group, Location, LocationPattern, Model, Name, Prefix, Region};
+use super::{Clients, Group, Location, LocationPattern, Model, Name, NoAnswer, Prefix, Region};
 use crate::{
     refusal::{Refusal, operator},
     whereabouts::Whereabouts,
@@ -145,12 +145,23 @@ impl Service {
 }
 
 impl Route {
+    /// The group that it sends flows to, or else the answer that it gives.
+    ///
+    /// # Errors
+    ///
+    /// It names no group; the answer is never [`NoAnswer::Backup`].
+    pub fn leads_to(&self) -> Result<&Name, NoAnswer> {
+        match self {
+            Self::Drop => Err(NoAnswer::Drop),
+            Self::Group(group) => Ok(group),
+            Self::Pass => Err(NoAnswer::Pass),
+            Self::Reject => Err(NoAnswer::Reject),
+        }
+    }
+
     /// The group that it sends flows to, if any.
     pub fn group(&self) -> Option<&Name> {
-        match self {
-            Self::Group(group) => Some(group),
-            Self::Drop | Self::Pass | Self::Reject => None,
-        }
+        self.leads_to().ok()
     }
 }
 

@@ -10,9 +10,7 @@ use crate::{
 pub(super) struct Fates<'a> {
     side: Side<'a>,
     roots: BTreeMap<&'a Name, Root>,
-    dropped: Rc<Parts>,
-    passed: Rc<Parts>,
-    rejected: Rc<Parts>,
+    answers: BTreeMap<NoAnswer, Rc<Parts>>,
 }
 
 /// What clients get of a group that services name.
@@ -25,7 +23,11 @@ struct Root {
 
 impl<'a> Fates<'a> {
     pub(super) fn of(side: Side<'a>) -> Self {
-        let answer = |answer| Rc::new(Rows::one(Destination::Answer(answer)).total());
+        let answer = |answer| {
+            let parts = Rows::one(Destination::Answer(answer)).total();
+            (answer, Rc::new(parts))
+        };
+        let answers = [NoAnswer::Drop, NoAnswer::Pass, NoAnswer::Reject].map(answer);
         let root = |name: &'a Name| {
             let (meanings, of_class) = side.clients.meanings(side.model, name);
             let decisions = meanings
@@ -37,23 +39,21 @@ impl<'a> Fates<'a> {
         Self {
             roots: side.model.root_groups().into_iter().map(root).collect(),
             side,
-            dropped: answer(NoAnswer::Drop),
-            passed: answer(NoAnswer::Pass),
-            rejected: answer(NoAnswer::Reject),
+            answers: answers.into(),
         }
     }
 
     /// What new flows of clients of a class get of a service.
     pub(super) fn of_class(&self, service: &Service, class: usize) -> Rc<Parts> {
         let routes = &self.side.clients.partition().classes[class].routes;
-        let group = match routes.get(&service.key()) {
-            Some(Route::Drop) => return Rc::clone(&self.dropped),
-            Some(Route::Pass) => return Rc::clone(&self.passed),
-            Some(Route::Reject) => return Rc::clone(&self.rejected),
-            Some(Route::Group(group)) => group,
-            None => &service.group,
+        let route = routes.get(&service.key());
+        let parts = match route.map_or(Ok(&service.group), Route::leads_to) {
+            Ok(group) => {
+                let root = &self.roots[group];
+                &root.parts[root.of_class[class]]
+            }
+            Err(answer) => &self.answers[&answer],
         };
-        let root = &self.roots[group];
-        Rc::clone(&root.parts[root.of_class[class]])
+        Rc::clone(parts)
     }
 }

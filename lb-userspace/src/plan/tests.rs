@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::{
     config::{self, assume::Assumed},
-    model::{MemberState, Route},
+    model::MemberState,
     policy::decide,
 };
 
@@ -44,20 +44,18 @@ impl Case {
     /// What a client gets of service `web`, without its class.
     fn get(&self, client: IpAddr) -> Distribution {
         let service = &self.model.services["web"];
-        let answer = |answer: &str| Distribution {
-            answers: BTreeMap::from([(answer.to_owned(), "1".to_owned())]),
-            ..Distribution::default()
-        };
-        match service.route_for(client, &self.model.whereabouts) {
-            Route::Drop => answer("drop"),
-            Route::Pass => answer("pass"),
-            Route::Reject => answer("reject"),
-            Route::Group(group) => {
+        let route = service.route_for(client, &self.model.whereabouts);
+        match route.leads_to() {
+            Ok(group) => {
                 let class = self.clients.class_of(client);
-                let client = self.clients.client(&self.model, &group, class);
-                let decision = decide(&self.side().scene, &group, &client);
+                let client = self.clients.client(&self.model, group, class);
+                let decision = decide(&self.side().scene, group, &client);
                 Distribution::of(&decision.rows.total())
             }
+            Err(answer) => Distribution {
+                answers: BTreeMap::from([(answer.as_str().to_owned(), "1".to_owned())]),
+                ..Distribution::default()
+            },
         }
     }
 }

@@ -1,13 +1,13 @@
 //! What all classes of a service's clients get.
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use super::{Client, Decision, Destination, RingSummary, Rows, explain::Told};
 use crate::{
     class::Clients,
-    model::{Model, Name, NoAnswer, Prefix, Route, Service, family},
+    model::{Model, Name, Prefix, Route, Service, family},
     table::{ClassTable, Ring, Spread, spread},
 };
 
@@ -66,28 +66,22 @@ impl ServiceClasses {
             .groups()
             .map(|group| (group, Verdicts::of(model, clients, group, &decide, &ring)))
             .collect();
-        let answer = |answer| Told::of(&Rows::one(Destination::Answer(answer)));
         let summary = |(class, prefixes): (usize, Vec<Prefix>)| {
             let route = partition.classes[class].routes.get(&service.key());
-            let route = route.map_or_else(
-                || Cow::Owned(Route::Group(service.group.clone())),
-                Cow::Borrowed,
-            );
+            let leads_to = route.map_or(Ok(&service.group), Route::leads_to);
             let sample = prefixes.iter().min_by_key(|it| it.length())?;
-            let (told, ring) = match &*route {
-                Route::Drop => (answer(NoAnswer::Drop), None),
-                Route::Pass => (answer(NoAnswer::Pass), None),
-                Route::Reject => (answer(NoAnswer::Reject), None),
-                Route::Group(group) => {
+            let (told, ring) = match leads_to {
+                Ok(group) => {
                     let (told, ring) = groups.get(group)?.of_class(class);
                     (told.clone(), Some(ring.clone()))
                 }
+                Err(answer) => (Told::of(&Rows::one(Destination::Answer(answer))), None),
             };
             Some(ClassSummary {
                 class,
                 prefixes: prefixes.len(),
                 sample: sample.to_string(),
-                group: route.group().cloned(),
+                group: leads_to.ok().cloned(),
                 told,
                 ring,
             })

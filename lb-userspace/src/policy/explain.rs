@@ -123,6 +123,17 @@ pub enum Outcome {
     Reject,
 }
 
+impl From<NoAnswer> for Outcome {
+    fn from(answer: NoAnswer) -> Self {
+        match answer {
+            NoAnswer::Drop => Self::Drop,
+            NoAnswer::Pass => Self::Pass,
+            // The backup group has answered itself.
+            NoAnswer::Reject | NoAnswer::Backup => Self::Reject,
+        }
+    }
+}
+
 /// What one stage did.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct StageSummary {
@@ -302,12 +313,7 @@ pub struct Told {
 impl Told {
     pub(super) fn of(rows: &Rows) -> Self {
         let mut told = Self {
-            outcome: match rows.answer() {
-                None => Outcome::Forward,
-                Some(NoAnswer::Pass) => Outcome::Pass,
-                Some(NoAnswer::Reject) => Outcome::Reject,
-                Some(NoAnswer::Backup | NoAnswer::Drop) => Outcome::Drop,
-            },
+            outcome: rows.answer().map_or(Outcome::Forward, Outcome::from),
             shares: BTreeMap::new(),
             fractions: BTreeMap::new(),
             answers: BTreeMap::new(),

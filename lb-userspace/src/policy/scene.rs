@@ -73,15 +73,6 @@ impl Client {
         }
     }
 
-    /// For each group the member whose clients have an address among them.
-    pub fn mapped(groups: &BTreeMap<Name, Group>, address: IpAddr) -> BTreeMap<Name, MemberIndex> {
-        let of_group = |(name, group): (&Name, &Group)| {
-            let holds = |member: &Member| member.clients.iter().any(|it| it.contains(address));
-            Some((name.clone(), group.members.iter().position(holds)?))
-        };
-        groups.iter().filter_map(of_group).collect()
-    }
-
     /// Whether it can be sent to an address.
     pub(super) fn reaches(&self, address: IpAddr) -> bool {
         address.is_ipv4() == self.v4

@@ -10,7 +10,7 @@ use crate::{
     config,
     model::{Health, Model, Route},
     policy::{
-        Asked, Outcome,
+        Asked,
         fixtures::{decided, state},
     },
     table::{ring, ring_key, spread},
@@ -59,19 +59,16 @@ impl Rig {
         let up = state(Health::Up, None, "");
         let decision = decided(group, &[up.clone(), up]);
         let made = ring(&group.name, &spread(&model.backends, &decision));
-        let answer = |outcome, descriptor| {
-            let explanation = Explanation::of_answer(asked.clone(), outcome);
-            (explanation, Ring::default(), descriptor)
-        };
-        let (explanation, ring, descriptor) = match route {
-            Route::Drop => answer(Outcome::Drop, Descriptor::DROP),
-            Route::Pass => answer(Outcome::Pass, Descriptor::PASS),
-            Route::Reject => answer(Outcome::Reject, Descriptor::REJECT),
-            Route::Group(_) => {
-                let explanation =
-                    Explanation::of_decision(asked.clone(), &model.groups, &decision, &made);
+        let (explanation, ring, descriptor) = match route.leads_to() {
+            Ok(_) => {
+                let explanation = Explanation::of_decision(asked, &model.groups, &decision, &made);
                 let descriptor = Descriptor::new(RING, made.slots.len() as u32);
                 (explanation, made, descriptor)
+            }
+            Err(answer) => {
+                let explanation = Explanation::of_answer(asked, answer.into());
+                let descriptor = Descriptor::of_answer(answer.into());
+                (explanation, Ring::default(), descriptor)
             }
         };
         let target = |identity: Identity| Target {

@@ -19,18 +19,18 @@ refusals! {
     /// New classes stand beside the old ones for a moment.
     "full-classes" full_classes(needed, size):
         "there are too many client classes: {needed}, and at most {size} can be";
-        "change fewer rules at a time, or use fewer";
+        "change less at a time, or use fewer rules, or data files with fewer different rows";
 
-    /// Rules cut more networks of 256 addresses than the table holds. Its size is fixed.
+    /// Prefixes longer than /24 cut more networks of 256 addresses than the table holds. Its size is fixed.
     "full-long-prefixes" full_long_prefixes(needed, size):
-        "map CLIENTS_V4_LONG is too small: {needed} networks of 256 IPv4 addresses are cut by rules, {size} there";
-        "use fewer IPv4 prefixes that are longer than /24";
+        "map CLIENTS_V4_LONG is too small: {needed} networks of 256 IPv4 addresses are cut, {size} there";
+        "use fewer IPv4 prefixes that are longer than /24, in data files too";
 
-    /// One element per group that a service uses and one per client class for each service with
-    /// rules, and new ones stand beside the old ones for a moment. The size is fixed.
+    /// One element per group that a service uses and one per client class for each service that tells
+    /// clients apart, and new ones stand beside the old ones for a moment. The size is fixed.
     "full-rows" full_rows(needed, size):
         "map RINGS is too small: {needed} elements needed, {size} there";
-        "change less at a time, use fewer rules, or spread the services over several edges";
+        "change less at a time, use fewer rules, or data files with fewer different rows, or spread the services over several edges";
 
     /// Pairs of a service and a further group that serves it. The size is fixed.
     "full-service-groups" full_service_groups(needed, size):
@@ -50,5 +50,5 @@ refusals! {
     /// The size is fixed.
     "full-v6-prefixes" full_v6_prefixes(needed, size):
         "maps CLIENTS_V6_0 and CLIENTS_V6_1 are too small: {needed} IPv6 prefixes needed, {size} there";
-        "use fewer IPv6 prefixes in rules";
+        "use fewer IPv6 prefixes, in data files too";
 }

@@ -12,22 +12,24 @@ refusals! {
         "{size} is too small for {rings} rings and the change of those of a group";
         "use at least {needed}";
 
-    /// A class is what the rules of all services do for a client; the tables have 15 bits for one.
+    /// Clients whom all rules and policies treat alike are one class; the tables have 15 bits for its number.
     "many-classes" many_classes(classes, most):
-        "the rules of all services make {classes} classes of clients";
-        "use fewer rules, so that there are at most {most}";
+        "rules, members' `clients` and data files make {classes} classes of clients, and at most {most} can be";
+        "use fewer rules, or data files with fewer different rows: round the times in latency files";
 
     /// Prefixes longer than /24 need a table of their own for the 256 addresses around them.
     "many-long-prefixes" many_long_prefixes(networks, most):
-        "rules cut {networks} networks of 256 IPv4 addresses";
-        "use fewer IPv4 prefixes longer than /24, so that it is at most {most}";
+        "rules, members' `clients` and data files cut {networks} networks of 256 IPv4 addresses, and at most {most} can be";
+        "use fewer IPv4 prefixes longer than /24, in data files too";
 
     /// The table of IPv6 clients holds fewer.
     "many-v6-prefixes" many_v6_prefixes(prefixes, most):
-        "the rules need {prefixes} IPv6 prefixes"; "use at most {most}";
+        "rules, members' `clients` and data files need {prefixes} IPv6 prefixes, and at most {most} can be";
+        "use fewer of them, in data files too";
 
-    /// Each service with rules has a row with a place for every class.
-    "many-rows" many_rows(services, classes):
-        "{services} services with rules times {classes} classes are too many";
-        "use fewer rules, or spread the services over several edges";
+    /// Each service that tells clients apart has a row with a place for every class, and each group has a
+    /// place.
+    "many-rows" many_rows(services, classes, needed, most):
+        "{services} services that tell clients apart, with {classes} classes, need {needed} places, and there are {most}";
+        "use fewer rules, or data files with fewer different rows, or spread the services over several edges";
 }

@@ -1,13 +1,13 @@
 use std::collections::BTreeMap;
 
-use lb_common::{Affinity, Answer};
+use lb_common::Affinity;
 
 use super::{
     image::group_id,
     spread::{Destination, Shares, Spread},
 };
 use crate::{
-    model::{Backend, Group, Name, NoAnswer},
+    model::{Backend, Group, Name},
     policy::{self, Decision, Parts},
 };
 
@@ -44,12 +44,7 @@ pub fn affinity(group: &Group) -> Option<Affinity> {
 
 fn destination(backends: &BTreeMap<Name, Backend>, to: &policy::Destination) -> Destination {
     match to {
-        policy::Destination::Answer(answer) => Destination::Answer(match answer {
-            NoAnswer::Drop => Answer::DROP,
-            NoAnswer::Pass => Answer::PASS,
-            // The backup group has answered itself.
-            NoAnswer::Reject | NoAnswer::Backup => Answer::REJECT,
-        }),
+        policy::Destination::Answer(answer) => Destination::Answer((*answer).into()),
         policy::Destination::Backend(name) => Destination::Backend(backends[name].identity()),
     }
 }

@@ -53,14 +53,10 @@ impl Image {
     pub fn answer(&self, service: &ServiceKey, class: usize) -> Option<Served<'_>> {
         let spec = self.services.get(service)?;
         let route = self.clients.classes.get(class)?.routes.get(service);
-        let group = match route {
-            Some(Route::Drop) => return Some(Served::Answer(Answer::DROP)),
-            Some(Route::Pass) => return Some(Served::Answer(Answer::PASS)),
-            Some(Route::Reject) => return Some(Served::Answer(Answer::REJECT)),
-            Some(Route::Group(group)) => group,
-            None => &spec.group,
-        };
-        Some(Served::Group(group))
+        Some(match route.map_or(Ok(&spec.group), Route::leads_to) {
+            Ok(group) => Served::Group(group),
+            Err(answer) => Served::Answer(answer.into()),
+        })
     }
 }
 

@@ -8,6 +8,7 @@ use std::{
 };
 
 use lb_userspace::{
+    class::Clients,
     config,
     model::{Admin, Group, Health, Initial, MemberState, Model, Ramp, Region, Share},
     policy::{Client, Decision, Destination, Scene, decide},
@@ -177,15 +178,16 @@ impl Case {
             .row
             .map(|row| Arc::new(row.iter().map(latency).collect()));
         let prefer = self.prefer.iter().map(|it| it.parse().expect("a pattern"));
+        let group = "g".parse().expect("a name");
+        let clients = Clients::of(&model);
         let client = Client {
-            v4: address.is_ipv4(),
-            members: Client::mapped(&model.groups, address),
             region: self.region,
             location: self.location.map(|it| it.parse().expect("a location")),
             latencies: row,
             prefer: prefer.collect(),
+            ..clients.client(&model, &group, clients.class_of(address))
         };
-        decide(&scene, &"g".parse().expect("a name"), &client)
+        decide(&scene, &group, &client)
     }
 
     fn states(&self, group: &Group) -> Vec<MemberState> {

@@ -98,7 +98,7 @@ fn shares_of_nested_groups_multiply() {
 #[test]
 fn only_groups_that_services_name_have_rings_and_targets() {
     let model = nested(STAGES[0], [STAGES[0]; 2], [[1, 1, 1]; 2]);
-    let summary = crate::config::summary(&model);
+    let summary = crate::config::Checked::new(model, Vec::new()).summary;
     assert_eq!(
         (summary.rings, summary.targets, summary.ring_slots),
         (1, 6, 32_768)
@@ -112,7 +112,7 @@ fn a_group_that_decides_by_client_has_a_ring_for_each_decision() {
         "policy = \"subnet\"\nmember = [{ backend = \"a\", clients = [\"192.0.2.0/24\", \"10.0.0.0/8\"] }, \
          { backend = \"b\" }]",
     );
-    let summary = crate::config::summary(&parse(&text).unwrap().model);
+    let summary = parse(&text).unwrap().summary;
     assert_eq!(
         (summary.prefixes, summary.classes, summary.rings),
         (2, 2, 2)

@@ -172,6 +172,7 @@ fn t195_t196_t197_t198_priorities_of_each_system() {
     assert_eq!(with("priority", 1, 1000), [""; 0]);
     let expected = "group[0].member[1].priority: 1001 is out of range; use 1 to 1000";
     assert_eq!(with("priority", 1, 1001), [expected]);
+    assert_eq!(with("static-proximity", 1, 1001), [expected]);
 }
 
 #[test]
@@ -249,6 +250,18 @@ fn t204_groups_stand_ten_levels_deep_and_never_in_themselves() {
     assert_eq!(mistakes(&text(&nested("g", "g"))), [itself]);
     let by_backup = group("g", "no_answer = \"backup\"\nbackup = \"g\"", &[A]);
     assert_eq!(mistakes(&text(&by_backup)), [itself]);
+}
+
+#[test]
+fn a_member_is_the_group_or_backend_that_it_names_though_there_is_none() {
+    let with = |member: &str| mistakes(&text(&group("g", "", &[member])));
+    let keys = "location = \"Europe.UK\", region = \"we\", min_healthy = 2";
+    let expected = "group[0].member[0].group: no group is named \"h\"; did you mean \"g\"?";
+    assert_eq!(with(&format!("group = \"h\", {keys}")), [expected]);
+    let expected = "group[0].member[0].backend: no backend is named \"d\"; did you mean \"a\"?";
+    assert_eq!(with("backend = \"d\", always_serve = true"), [expected]);
+    let mistakes = with("group = \"h\", always_serve = true");
+    assert_eq!(mistakes.len(), 2, "{mistakes:?}");
 }
 
 #[test]

@@ -1,12 +1,14 @@
 //! Every entry of the catalogue that concerns a file is provoked here.
 
-use std::{collections::BTreeSet, fs, io, net::Ipv4Addr, path::Path};
+mod files;
+
+use std::{collections::BTreeSet, net::Ipv4Addr};
 
 use lb_common::Protocol;
 
 use super::{GOOD, with};
 use crate::{
-    config::{assume, authorities::Host, listeners, load, parse, parse_on},
+    config::{assume, listeners, parse},
     refusal::{CONFIGURATION, Code, Errors, Problem},
 };
 
@@ -100,77 +102,6 @@ const CASES: &[(&str, &str, &str)] = &[
         "[latency]\nfiles = [\"gone.csv\"]\n[edge]",
     ),
 ];
-
-/// For each code a table of files and the content of those that provokes it.
-const DATA: &[(&str, &str, &[u8])] = &[
-    ("no-text", "latency = { files = [\"x\"] }", b"\xff"),
-    ("empty-data", "latency = { files = [\"x\"] }", b""),
-    (
-        "broken-mmdb",
-        "geography = { files = [\"x.mmdb\"] }",
-        b"no database",
-    ),
-    (
-        "no-location-file",
-        "locations = { files = [\"x\"] }",
-        b"192.0.2.1,192.0.2.2,EU,IE",
-    ),
-    (
-        "bad-columns",
-        "latency = { files = [\"x\"] }",
-        b"192.0.2.1,we",
-    ),
-    ("stray-quote", "latency = { files = [\"x\"] }", b"\"x"),
-    (
-        "bad-row-address",
-        "locations = { files = [\"x\"] }",
-        b"NSGEO1.0\nStart\nx,192.0.2.2,EU,IE",
-    ),
-    (
-        "bad-country",
-        "geography = { files = [\"x\"] }",
-        b"192.0.2.1,UK",
-    ),
-    (
-        "bad-state",
-        "geography = { files = [\"x\"] }",
-        b"192.0.2.1,US,XX",
-    ),
-    (
-        "bad-milliseconds",
-        "latency = { files = [\"x\"] }",
-        b"192.0.2.1,we,far",
-    ),
-    (
-        "row-twice",
-        "latency = { files = [\"x\"] }",
-        b"192.0.2.1,we,1\n192.0.2.1,we,2",
-    ),
-];
-
-/// The codes of files that tell where clients are and are not what they should be.
-fn misled() -> BTreeSet<Code> {
-    let many = "192.0.2.1\n".repeat(100);
-    let many = [(
-        "more-mistakes",
-        "latency = { files = [\"x\"] }",
-        many.as_bytes(),
-    )];
-    let code = |(code, files, content): &(&'static str, &str, &[u8])| {
-        let host = Host {
-            read: &|_| Ok(content.to_vec()),
-            ..Host::empty()
-        };
-        let Errors(errors) = parse_on(&format!("{files}\n{GOOD}"), host).unwrap_err();
-        let codes: Vec<_> = errors.iter().map(|it| it.code.clone()).collect();
-        assert!(
-            codes.contains(&Code::from(*code)),
-            "{code} is expected, {codes:?} came"
-        );
-        Code::from(*code)
-    };
-    DATA.iter().chain(&many).map(code).collect()
-}
 
 /// For each code the rules of the service that provoke it.
 const RULES: &[(&str, &str)] = &[
@@ -332,28 +263,6 @@ fn large() -> [(&'static str, String); 4] {
     ]
 }
 
-/// The codes of files with certificates that are not what they should be.
-fn untrusted() -> Vec<Code> {
-    let broken = b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
-    let code = |probe: &str, read: &dyn Fn(&Path) -> io::Result<Vec<u8>>| {
-        let text = with("\"http\"", probe);
-        let host = Host {
-            read,
-            ..Host::empty()
-        };
-        let Errors(errors) = parse_on(&text, host).unwrap_err();
-        errors[0].code.clone()
-    };
-    let named = "\"https\", host = \"a\", ca_file = \"/ca.pem\"";
-    let gone = |_: &Path| Err(io::Error::other("gone"));
-    vec![
-        code(named, &gone),
-        code(named, &|_| Ok(Vec::new())),
-        code(named, &|_| Ok(broken.to_vec())),
-        code("\"https\", host = \"a\"", &gone),
-    ]
-}
-
 /// What is wrong with the text of a configuration, or looks unintended.
 fn found(text: &str) -> Vec<Problem> {
     parse(text).map_or_else(|Errors(errors)| errors, |checked| checked.warnings)
@@ -385,24 +294,10 @@ fn provoked() -> BTreeSet<Code> {
             .chain(served)
             .map(|problem| problem.code),
     );
-    provoked.extend(unread());
-    provoked.extend(untrusted());
-    provoked.extend(misled());
+    provoked.extend(files::unread());
+    provoked.extend(files::untrusted());
+    provoked.extend(files::misled());
     provoked
-}
-
-/// The codes of files that have no text to be checked.
-fn unread() -> Vec<Code> {
-    let directory = tempfile::tempdir().unwrap();
-    let huge = directory.path().join("huge");
-    fs::File::create(&huge).unwrap().set_len(1 << 30).unwrap();
-    let paths = [
-        directory.path().join("missing"),
-        huge,
-        directory.path().into(),
-    ];
-    let code = |path: &std::path::PathBuf| load(path).unwrap_err().errors[0].code.clone();
-    paths.iter().map(code).collect()
 }
 
 #[test]

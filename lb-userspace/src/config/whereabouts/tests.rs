@@ -3,7 +3,7 @@ use std::{cell::RefCell, collections::BTreeMap, io};
 use super::*;
 use crate::{
     config::{
-        Checked, parse_on, summary,
+        Checked, parse_on,
         tests::{GOOD, with},
     },
     refusal::{Errors, Problem},
@@ -55,7 +55,7 @@ const FILES: [(&str, &[u8]); 4] = [
 
 #[test]
 fn t222_custom_entries_and_files_become_whereabouts() {
-    let model = parse(&format!("{GOOD}{TABLES}"), &FILES).unwrap().model;
+    let Checked { model, summary, .. } = parse(&format!("{GOOD}{TABLES}"), &FILES).unwrap();
     let places = &model.whereabouts;
     let location = |client: &str| {
         let location = places.location(client.parse().unwrap());
@@ -82,7 +82,7 @@ fn t222_custom_entries_and_files_become_whereabouts() {
             "latency.files[0] /etc/waggle/rtt.csv",
         ]
     );
-    let summary = summary(&model).to_string();
+    let summary = summary.to_string();
     let line = "clients    3 location, 2 geography, 2 latency entries\n";
     assert!(summary.contains(line), "{summary}");
 }

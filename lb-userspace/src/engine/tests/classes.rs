@@ -1,4 +1,6 @@
-//! Groups that decide by client, and groups in groups.
+//! Groups that decide by client.
+
+mod nested;
 
 use lb_common::Answer;
 use proptest::prelude::*;
@@ -26,26 +28,6 @@ fn by_subnet() -> String {
             name = "web"
             stages = [{{ stage = "subnet" }}, {{ stage = "available" }}]
             member = [{{ backend = "a", clients = ["10.0.0.0/8"] }}, {{ backend = "b" }}]
-            {PROBE}
-            "#
-        ),
-        "",
-    )
-}
-
-fn nested() -> String {
-    with_groups(
-        &format!(
-            r#"
-            [[group]]
-            name = "web"
-            policy = "front-door"
-            member = [{{ group = "inner", weight = 1 }}, {{ backend = "c", weight = 1 }}]
-            {PROBE}
-            [[group]]
-            name = "inner"
-            policy = "front-door"
-            member = [{{ backend = "a", weight = 3 }}, {{ backend = "b", weight = 7 }}]
             {PROBE}
             "#
         ),
@@ -119,18 +101,6 @@ fn health_never_moves_a_client_to_another_class() {
 }
 
 #[test]
-fn a_service_waits_for_the_groups_within_its_group() {
-    let mut rig = Rig::start(&nested(), Saved::default(), &[]);
-    rig.good("c", 5);
-    rig.good("c", 5);
-    assert!(rig.image().held.contains("web"));
-    assert!(explained(&rig, "192.0.2.1").undecided);
-    rig.all_up();
-    assert!(rig.image().held.is_empty());
-    assert_eq!(shares(&rig, "192.0.2.1"), "a 3/20, b 7/20, c 1/2");
-}
-
-#[test]
 fn nobody_is_rejected_before_an_unprobed_backend_s_next_hop_has_answered() {
     let text = BASE.replace(
         "probe = { kind = \"http\", health = { window = 4, required = 2 } }",
@@ -166,76 +136,6 @@ fn nobody_is_rejected_before_an_unprobed_backend_s_next_hop_has_answered() {
 }
 
 #[test]
-fn targets_are_those_of_the_group_that_the_service_names() {
-    let mut rig = Rig::start(&nested(), Saved::default(), &[]);
-    rig.all_three_up();
-    let groups: BTreeSet<_> = rig
-        .image()
-        .targets
-        .keys()
-        .map(|it| it.group.as_str())
-        .collect();
-    assert_eq!(groups, BTreeSet::from(["web"]));
-    assert_eq!(rig.image().targets.len(), 3);
-    assert_eq!(
-        rig.image()
-            .rings
-            .keys()
-            .map(Name::as_str)
-            .collect::<Vec<_>>(),
-        ["web"]
-    );
-}
-
-#[test]
-fn a_nested_group_is_drained_as_a_member() {
-    let mut rig = Rig::start(&nested(), Saved::default(), &[]);
-    rig.all_three_up();
-    rig.event(Event::Admin(AdminChange {
-        subject: Subject::Member {
-            group: "web".parse().unwrap(),
-            backend: "inner".parse().unwrap(),
-        },
-        change: Override::Admin(Admin::Drain),
-    }));
-    assert_eq!(shares(&rig, "192.0.2.1"), "c 1");
-    assert!(
-        !rig.target(1).takes_new && !rig.target(1).dead,
-        "its flows go on"
-    );
-}
-
-#[test]
-fn a_nested_group_that_is_down_leaves_its_part_to_the_others() {
-    let mut rig = Rig::start(&nested(), Saved::default(), &[]);
-    rig.all_three_up();
-    for _ in 0..3 {
-        rig.bad("a");
-        rig.bad("b");
-    }
-    assert_eq!(shares(&rig, "192.0.2.1"), "c 1");
-    let text = explained(&rig, "192.0.2.1").to_string();
-    assert!(
-        text.contains("inner  not healthy: 0 of its 2 members healthy, 1 needed"),
-        "{text}"
-    );
-    assert!(rig.target(1).dead && rig.target(2).dead);
-}
-
-#[test]
-fn the_explanation_goes_down_through_the_groups() {
-    let mut rig = Rig::start(&nested(), Saved::default(), &[]);
-    rig.all_three_up();
-    let explanation = explained(&rig, "192.0.2.1");
-    let groups: Vec<_> = explanation
-        .stages
-        .iter()
-        .map(|it| it.group.as_str())
-        .collect();
-    assert_eq!(groups, [["web"; 5], ["inner"; 5]].concat());
-}
-
-#[test]
 fn no_answer_is_a_ring_that_holds_the_answer() {
     let text = by_subnet().replace(", { backend = \"b\" }", "");
     let mut rig = Rig::start(&text, Saved::default(), &[]);
@@ -247,28 +147,6 @@ fn no_answer_is_a_ring_that_holds_the_answer() {
     assert!(to.clone().count() > 0 && to.into_iter().all(|it| it == reject));
     assert_eq!(explained(&rig, "192.0.2.1").outcome, Outcome::Reject);
     assert_eq!(shares(&rig, "10.0.0.1"), "a 1");
-}
-
-#[test]
-fn a_reject_within_keeps_its_part_as_reject() {
-    let text = nested().replace(
-        "name = \"inner\"\n            policy = \"front-door\"",
-        "name = \"inner\"\n            stages = [{ stage = \"available\", all_down = \"no-answer\" }]",
-    );
-    // The parent takes the child for healthy whatever its members are.
-    let text = text.replace(
-        "name = \"web\"\n            policy = \"front-door\"",
-        "name = \"web\"\n            stages = [{ stage = \"weight\" }]",
-    );
-    let mut rig = Rig::start(&text, Saved::default(), &[]);
-    rig.all_three_up();
-    assert_eq!(shares(&rig, "192.0.2.1"), "a 1/4, b 1/4, c 1/2");
-    for _ in 0..3 {
-        rig.bad("a");
-        rig.bad("b");
-    }
-    assert_eq!(shares(&rig, "192.0.2.1"), "c 1/2, reject 1/2");
-    assert_eq!(explained(&rig, "192.0.2.1").outcome, Outcome::Forward);
 }
 
 #[test]
@@ -402,7 +280,7 @@ proptest! {
         by_location in any::<bool>(),
         events in proptest::collection::vec((0..3_usize, any::<bool>()), 0..40),
     ) {
-        let text = if by_location { preferring() } else { nested() };
+        let text = if by_location { preferring() } else { nested::nested() };
         let mut rig = Rig::start(&text, Saved::default(), &[]);
         rig.all_three_up();
         for (backend, is_good) in events {

@@ -6,18 +6,22 @@ use rcgen::{CertificateParams, KeyPair};
 
 use super::*;
 use crate::{
-    config::{authorities::Host, parse_on, summary},
-    model::{HttpsProbe, Model, Trust},
+    config::{Checked, authorities::Host, parse_on},
+    model::{HttpsProbe, Trust},
 };
 
 /// The mistakes of a probe, or the probe, on a host that trusts one authority and has the file
 /// `/ca.pem`.
 fn on_a_host(probe: &str) -> Result<ProbeKind, String> {
-    Ok(model(probe)?.groups["g"].probe.clone().unwrap().kind)
+    Ok(checked(probe)?.model.groups["g"]
+        .probe
+        .clone()
+        .unwrap()
+        .kind)
 }
 
 /// The whole configuration on that host.
-fn model(probe: &str) -> Result<Model, String> {
+fn checked(probe: &str) -> Result<Checked, String> {
     let key = KeyPair::generate().unwrap();
     let certificate = CertificateParams::default().self_signed(&key).unwrap();
     let host = Host {
@@ -31,8 +35,7 @@ fn model(probe: &str) -> Result<Model, String> {
     };
     let probe = format!("probe = {{ {probe} }}");
     let text = with("probe = { kind = \"http\" }", &probe);
-    let checked = parse_on(&text, host).map_err(|errors| errors.to_string())?;
-    Ok(checked.model)
+    parse_on(&text, host).map_err(|errors| errors.to_string())
 }
 
 #[track_caller]
@@ -162,7 +165,7 @@ fn the_summary_says_what_is_sent_and_whether_a_certificate_is_checked() {
         ),
         ("kind = \"tcp\"", "TCP :80 every 30s, 2 of 4"),
     ] {
-        assert_eq!(summary(&model(probe).unwrap()).groups[0].probe, said);
+        assert_eq!(checked(probe).unwrap().summary.groups[0].probe, said);
     }
 }
 
