@@ -24,6 +24,12 @@ use crate::{Address, abi::abi};
 pub struct Protocol(pub u8);
 
 impl Protocol {
+    /// The fragment header of IPv6 (RFC 8200, 4.5).
+    pub const FRAGMENT: Self = Self(44);
+    /// ICMP (RFC 792).
+    pub const ICMP: Self = Self(1);
+    /// ICMPv6 (RFC 4443).
+    pub const ICMPV6: Self = Self(58);
     /// TCP (RFC 9293).
     pub const TCP: Self = Self(6);
     /// UDP (RFC 768).

@@ -61,6 +61,8 @@ names! {
         /// Dropped: a reset or an ICMP error was due, but nobody may be told: the packet is a reset, or its
         /// sender not one host.
         ReplySilent = "reply_silent",
+        /// An ICMP echo request to the address of a service, which was answered.
+        EchoAnswered = "echo_answered",
     }
 }
 

@@ -103,6 +103,11 @@ pub enum Skip {
         /// Where it goes, possibly to a service.
         destination: Address,
     },
+    /// An ICMP message, of whatever kind.
+    Control {
+        /// Where it goes, possibly to a service.
+        destination: Address,
+    },
     /// No whole TCP segment or UDP datagram to one station. Nothing is said about what it is then.
     NotOurs,
 }
@@ -147,13 +152,10 @@ pub fn packet<'p>(cursor: &mut Cursor<'p>, family: Family) -> Result<Packet<'p>,
 
 #[inline(always)]
 fn ipv4<'p>(cursor: &mut Cursor<'p>) -> Result<Packet<'p>, Skip> {
-    /// Version 4 and a header without options.
-    const PLAIN: u8 = 0x45;
     let frame: &mut FrameV4 = cursor.take().ok_or(Skip::NotOurs)?;
     let ip_length = usize::from(u16::from_be(load!(FrameV4, frame.ip.tot_len as u16)));
-    let options = usize::from(frame.ip.vihl.wrapping_sub(PLAIN)) * 4;
-    // Any other version, or a header that is too short, makes a number behind all options.
-    if options > 40 || ip_length > Ipv4Hdr::LEN + cursor.remaining() {
+    let options = options(frame.ip.vihl).ok_or(Skip::NotOurs)?;
+    if ip_length > Ipv4Hdr::LEN + cursor.remaining() {
         return Err(Skip::NotOurs);
     }
     let protocol = Protocol(frame.ip.proto);
@@ -163,8 +165,13 @@ fn ipv4<'p>(cursor: &mut Cursor<'p>) -> Result<Packet<'p>, Skip> {
             destination: service,
         });
     }
-    let payload = ip_length.checked_sub(Ipv4Hdr::LEN + options);
-    cursor.skip(options as u16).ok_or(Skip::NotOurs)?;
+    if protocol == Protocol::ICMP {
+        return Err(Skip::Control {
+            destination: service,
+        });
+    }
+    let payload = ip_length.checked_sub(Ipv4Hdr::LEN + usize::from(options));
+    cursor.skip(options).ok_or(Skip::NotOurs)?;
     let (ports, signal, segment) = payload
         .and_then(|payload| transport(cursor, protocol, payload))
         .ok_or(Skip::NotOurs)?;
@@ -185,8 +192,22 @@ fn ipv4<'p>(cursor: &mut Cursor<'p>) -> Result<Packet<'p>, Skip> {
     })
 }
 
+/// The first byte of an IPv4 header without options: version and length.
+pub(crate) const PLAIN: u8 = 0x45;
+
+/// Bytes of the options of an IPv4 header that begins with this byte; `None` if there is none that does.
+#[inline(always)]
+pub(crate) fn options(vihl: u8) -> Option<u16> {
+    let options = u16::from(vihl.wrapping_sub(PLAIN)) * 4;
+    // Any other version, or a header that is too short, makes a number behind all options.
+    (options <= 40).then_some(options)
+}
+
 /// In IPv4's word of flags and fragment offset: more fragments follow, or this is not the first.
-const MORE_OR_OFFSET: u16 = 0x3fff_u16.to_be();
+pub(crate) const MORE_OR_OFFSET: u16 = 0x3fff_u16.to_be();
+
+/// In the same: this is not the first.
+pub(crate) const OFFSET: u16 = 0x1fff_u16.to_be();
 
 #[inline(always)]
 fn ipv6<'p>(cursor: &mut Cursor<'p>) -> Result<Packet<'p>, Skip> {
@@ -198,6 +219,11 @@ fn ipv6<'p>(cursor: &mut Cursor<'p>) -> Result<Packet<'p>, Skip> {
     let service = Address::of_words(load!(FrameV6, frame.ip.dst_addr as quads));
     let before = cursor.remaining();
     let protocol = extensions(cursor, frame.ip.next_hdr, service)?;
+    if protocol == Protocol::ICMPV6 {
+        return Err(Skip::Control {
+            destination: service,
+        });
+    }
     let (ports, signal, segment) = payload
         .checked_sub(before - cursor.remaining())
         .and_then(|left| transport(cursor, protocol, left))
@@ -248,6 +274,9 @@ fn extensions(cursor: &mut Cursor<'_>, next: u8, destination: Address) -> Result
     }
     Ok(Protocol(next))
 }
+
+/// In the word of a fragment header: a fragment offset.
+pub(crate) const OFFSET_V6: u16 = 0xfff8_u16.to_be();
 
 /// In the word of a fragment header: a fragment offset, or more fragments follow.
 const PART: u16 = 0xfff9_u16.to_be();

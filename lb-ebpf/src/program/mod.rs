@@ -2,6 +2,7 @@
 
 mod clients;
 mod clock;
+mod control;
 mod count;
 mod flows;
 mod log;
@@ -45,6 +46,7 @@ fn waggle(context: XdpContext) -> u32 {
     let line = log::begin(context.ctx, family);
     let outcome = match ways::follow(context.ctx, family) {
         Outcome::UNKNOWN => ways::begin(context.ctx, family, BY_RING),
+        Outcome::CONTROL => ways::control(context.ctx, family),
         known => known,
     };
     let outcome = match outcome {
@@ -73,6 +75,9 @@ fn follow(context: *mut xdp_md, family: Family) -> Outcome {
         Ok(parsed) => parsed,
         Err(Skip::Fragment { destination }) if tables::has_service(destination) => {
             return counted(Verdict::FragmentUnsupported, bytes);
+        }
+        Err(Skip::Control { destination }) if tables::has_service(destination) => {
+            return Outcome::CONTROL;
         }
         Err(_) => return counted(Verdict::NotOurs, bytes),
     };
@@ -125,10 +130,16 @@ fn begin(context: *mut xdp_md, family: Family, chosen: u16) -> Outcome {
     if let Err(verdict) = packet.enclose(&envelope, &target) {
         return refused(service.id, verdict, bytes);
     }
-    count::service(service.id, bytes);
-    count::target(target.id, bytes);
+    sent(service.id, target.id, bytes)
+}
+
+/// Counts a packet that was sent, other than by its flow's entry.
+#[inline(always)]
+fn sent(service: u32, target: u16, bytes: u64) -> Outcome {
+    count::service(service, bytes);
+    count::target(target, bytes);
     count::verdict(Verdict::Forwarded, bytes);
-    Outcome::sent(target.id)
+    Outcome::sent(target)
 }
 
 /// Why a packet was not sent.

@@ -19,6 +19,9 @@ impl Outcome {
     /// Its flow is not known.
     pub(super) const UNKNOWN: Self = Self(u32::MAX);
 
+    /// It is an ICMP message to the address of a service.
+    pub(super) const CONTROL: Self = Self(u32::MAX - 3);
+
     /// Its client may have a pin, and no target was chosen yet.
     pub(super) const TO_PIN: Self = Self(u32::MAX - 2);
 
@@ -103,9 +106,11 @@ impl Outcome {
 fn action(verdict: Verdict) -> u32 {
     match verdict {
         Verdict::NotOurs | Verdict::PolicyPassed => xdp_action::XDP_PASS,
-        Verdict::Forwarded | Verdict::Rejected | Verdict::TooBig | Verdict::TtlExpired => {
-            xdp_action::XDP_TX
-        }
+        Verdict::EchoAnswered
+        | Verdict::Forwarded
+        | Verdict::Rejected
+        | Verdict::TooBig
+        | Verdict::TtlExpired => xdp_action::XDP_TX,
         Verdict::FragmentUnsupported
         | Verdict::NoAnswer
         | Verdict::NoNextHop

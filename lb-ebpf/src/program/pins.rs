@@ -38,20 +38,27 @@ pub(super) fn choose(context: *mut xdp_md, family: Family) -> Outcome {
     }
 }
 
+/// The target of a flow without an entry: by the pin of its client, else by the ring. If it `pins`, the
+/// client is pinned to it.
 #[inline(always)]
-fn target(tuple: &Tuple, service: &Service, pins: bool, bytes: u64) -> Result<Target, Verdict> {
+pub(super) fn target(
+    tuple: &Tuple,
+    service: &Service,
+    pins: bool,
+    bytes: u64,
+) -> Result<Target, Verdict> {
     let keys = tables::keys().ok_or(Verdict::NoTarget)?;
     let row = Row::of(tuple, service)?;
     let place = Place::of(row.ring, tuple, clock::now());
     let pinned = place.as_ref().and_then(|it| it.follow(row.ring, service));
     let target = match pinned {
-        Some(pinned) => {
-            count::event(FlowEvent::Pinned, bytes);
-            pinned
-        }
+        Some(pinned) => pinned,
         None => row.choose(tuple, service, keys.ring)?,
     };
     if let Some(place) = place.filter(|_| pins) {
+        if pinned.is_some() {
+            count::event(FlowEvent::Pinned, bytes);
+        }
         place.remember(&target, bytes);
     }
     Ok(target)

@@ -17,6 +17,10 @@ pub(super) static INSERT_LIMIT: Global<u32> = Global::new(20_000);
 #[unsafe(no_mangle)]
 pub(super) static REPLY_LIMIT: Global<u32> = Global::new(68);
 
+/// Whether echo requests to the address of a service are answered; 0 for no.
+#[unsafe(no_mangle)]
+pub(super) static ANSWER_ECHO: Global<u8> = Global::new(1);
+
 /// Whether the program only tells how it decides; 0 for no.
 #[unsafe(no_mangle)]
 pub(super) static PROOF: Global<u8> = Global::new(0);

@@ -7,7 +7,7 @@
 use aya_ebpf::bindings::xdp_md;
 use lb_ebpf::parse::Family;
 
-use super::{outcome::Outcome, pins, replies};
+use super::{control, outcome::Outcome, pins, replies};
 
 /// The way of most packets. Each family has its copy, in which the compiler leaves out what is the
 /// other's.
@@ -23,6 +23,12 @@ pub(super) fn follow(context: *mut xdp_md, family: Family) -> Outcome {
 #[inline(always)]
 pub(super) fn begin(context: *mut xdp_md, family: Family, chosen: u16) -> Outcome {
     Outcome::of_word(begin_flow(context, family, chosen.into()))
+}
+
+/// The way of an ICMP message to the address of a service.
+#[inline(always)]
+pub(super) fn control(context: *mut xdp_md, family: Family) -> Outcome {
+    Outcome::of_word(control_message(context, family))
 }
 
 /// The choice of a target for a packet whose client may have a pin.
@@ -55,6 +61,12 @@ extern "C" fn follow_v6(context: *mut xdp_md) -> u32 {
 #[unsafe(no_mangle)]
 extern "C" fn begin_flow(context: *mut xdp_md, family: Family, chosen: u32) -> u32 {
     super::begin(context, family, chosen as u16).word()
+}
+
+#[inline(never)]
+#[unsafe(no_mangle)]
+extern "C" fn control_message(context: *mut xdp_md, family: Family) -> u32 {
+    control::handle(context, family).word()
 }
 
 #[inline(never)]

@@ -20,7 +20,7 @@ use crate::{
 mod tests;
 
 /// Time to live, or hop limit, of what goes back.
-const TTL: u8 = 64;
+pub(crate) const TTL: u8 = 64;
 
 /// Why a packet goes back to its sender, and not on.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -216,7 +216,7 @@ impl Reply {
 
 /// Whether an address can be that of one host elsewhere.
 #[inline(always)]
-fn is_one_host(family: Family, address: Address) -> bool {
+pub(crate) fn is_one_host(family: Family, address: Address) -> bool {
     let [a, b, c, d] = address.words();
     match family {
         // Not of "this" network, loopback, multicast or reserved, which holds the broadcast address.

@@ -45,6 +45,7 @@ pub(super) fn read(edge: &mut Table<'_>) -> Option<Edge> {
     let location = edge.optional("location", whereabouts::location);
     let pins = leaf::within(FEWEST_PINS..=LARGEST_TABLE);
     let affinity_entries = edge.or("affinity_entries", 1 << 16, pins);
+    let answer_echo = edge.or("answer_echo", true, leaf::truth);
     let reply_limit = edge.or("reply_limit", 1000, leaf::within(0..=u32::MAX));
     let insert_limit = edge.or("insert_limit", 500_000, leaf::within(1000..=u32::MAX));
 
@@ -65,6 +66,7 @@ pub(super) fn read(edge: &mut Table<'_>) -> Option<Edge> {
         ring_slots,
         insert_limit,
         reply_limit,
+        answer_echo,
         affinity_entries,
         name,
     })
@@ -246,6 +248,14 @@ mod tests {
                 "startup_grace = \"2h\"",
                 "startup_grace: 2h is out of range; use 0s to 1h",
             ),
+        ] {
+            assert_eq!(key(line), [format!("edge.{expected}")]);
+        }
+    }
+
+    #[test]
+    fn bad_sizes_and_limits() {
+        for (line, expected) in [
             (
                 "flow_entries = 32",
                 "flow_entries: 32 is out of range; use a power of two from 64 to 67108864",
@@ -314,6 +324,7 @@ mod tests {
             "ring_slots = 67108864",
             "insert_limit = 1000",
             "reply_limit = 0",
+            "answer_echo = false",
             "affinity_entries = 1024",
             "startup_grace = \"0s\"",
             "startup_grace = \"1h\"",

@@ -97,9 +97,11 @@ fn load_as<'a>(
     let flow_mask = buckets(edge) - 1;
     let insert_limit = per_tick(edge.insert_limit);
     let reply_limit = per_tick(edge.reply_limit);
+    let answer_echo = u8::from(edge.answer_echo);
     let packet_log = u8::from(edge.packet_log && !proves);
     let proof = u8::from(proves);
     loader
+        .override_global("ANSWER_ECHO", &answer_echo, true)
         .override_global("FLOW_MASK", &flow_mask, true)
         .override_global("INSERT_LIMIT", &insert_limit, true)
         .override_global("PACKET_LOG", &packet_log, true)

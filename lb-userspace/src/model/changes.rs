@@ -76,6 +76,7 @@ pub fn needs_restart(old: &Model, new: &Model) -> Vec<&'static str> {
         ("ring_slots", a.ring_slots != b.ring_slots),
         ("insert_limit", a.insert_limit != b.insert_limit),
         ("reply_limit", a.reply_limit != b.reply_limit),
+        ("answer_echo", a.answer_echo != b.answer_echo),
         ("affinity_entries", a.affinity_entries != b.affinity_entries),
     ]
     .into_iter()

@@ -49,8 +49,10 @@ pub struct Edge {
     pub ring_slots: u32,
     /// Flow entries that one CPU may write per second.
     pub insert_limit: u32,
-    /// Packets that one CPU may answer per second because they are rejected.
+    /// Packets that one CPU may answer per second by a reset or an ICMP error.
     pub reply_limit: u32,
+    /// Whether echo requests to the addresses of services are answered.
+    pub answer_echo: bool,
     /// Client prefixes that can be pinned to a backend at a time, over all services.
     pub affinity_entries: u32,
 }

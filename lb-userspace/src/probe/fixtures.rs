@@ -81,6 +81,7 @@ pub(super) fn model(groups: impl IntoIterator<Item = Group>) -> Model {
             ring_slots: 0,
             insert_limit: 0,
             reply_limit: 0,
+            answer_echo: true,
             affinity_entries: 0,
         },
         backends: backends.into(),

@@ -52,6 +52,8 @@ pub struct Settings {
     pub insert_limit: u32,
     /// Packets that a CPU may reject per tick.
     pub reply_limit: u32,
+    /// Whether echo requests are answered.
+    pub answer_echo: bool,
     /// Whether every packet of a service is logged.
     pub packet_log: bool,
     /// Whether the program only tells how it decides.
@@ -66,6 +68,7 @@ impl Default for Settings {
             buckets: 64,
             insert_limit: u32::MAX,
             reply_limit: u32::MAX,
+            answer_echo: true,
             packet_log: false,
             proof: false,
             secret: 1,
@@ -115,6 +118,7 @@ impl Edge {
             .override_global("FLOW_MASK", &(settings.buckets - 1), true)
             .override_global("INSERT_LIMIT", &settings.insert_limit, true)
             .override_global("REPLY_LIMIT", &settings.reply_limit, true)
+            .override_global("ANSWER_ECHO", &u8::from(settings.answer_echo), true)
             .override_global("PACKET_LOG", &u8::from(settings.packet_log), true)
             .override_global("PROOF", &u8::from(settings.proof), true)
             .map_max_entries("FLOWS", settings.buckets)

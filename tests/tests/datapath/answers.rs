@@ -16,7 +16,7 @@ fn rejecting(settings: &Settings, packet: &Packet) -> Edge {
 
 /// The sum of RFC 1071 over these parts, each of an even length but the last; all ones if a checksum
 /// among them is right.
-fn sum(parts: &[&[u8]]) -> u64 {
+pub(crate) fn sum(parts: &[&[u8]]) -> u64 {
     let words = parts.concat();
     let word = |pair: &[u8]| u64::from(pair[0]) << 8 | u64::from(*pair.get(1).unwrap_or(&0));
     let mut sum: u64 = words.chunks(2).map(word).sum();

@@ -5,6 +5,7 @@ mod agreement;
 mod answers;
 mod classes;
 mod clients;
+mod control;
 mod families;
 mod flows;
 mod inserts;

@@ -73,6 +73,7 @@ pub(crate) fn edge_in(dir: &Path) -> Edge {
         ring_slots: 4096,
         insert_limit: 1000,
         reply_limit: 1000,
+        answer_echo: true,
         affinity_entries: 1024,
     }
 }
