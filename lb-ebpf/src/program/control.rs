@@ -57,5 +57,11 @@ pub(super) fn pass_on(context: *mut xdp_md, family: Family, target: u16) -> Outc
     let (Some(service), Some(target)) = (service, Target::of(target)) else {
         return counted(Verdict::NotOurs, bytes);
     };
-    relay(&mut Packet::new(context), error, service.id, &target, bytes)
+    relay(
+        &mut Packet::new(context),
+        error,
+        (service.id, false),
+        &target,
+        bytes,
+    )
 }

@@ -86,7 +86,9 @@ pub(super) fn follow(context: *mut xdp_md, family: Family) -> Outcome {
         return counted(Verdict::FragmentUnknown, bytes);
     };
     let packet = &mut Packet::new(context);
-    relay(packet, fragment.packet, route.service(), &target, bytes)
+    // Of the others nobody is told (RFC 1122, 3.2.2).
+    let service = (route.service(), fragment.is_first);
+    relay(packet, fragment.packet, service, &target, bytes)
 }
 
 /// No target has this id.

@@ -127,17 +127,18 @@ fn begin(context: *mut xdp_md, family: Family, chosen: u16) -> Outcome {
     sent(service.id, target.id, bytes)
 }
 
-/// Sends a packet on of which nobody is told if it can not be.
+/// Sends what is no whole packet of a flow on. If it can not be, its sender is told or not.
 #[inline(always)]
 fn relay(
     packet: &mut Packet,
     parsed: parse::Packet<'_>,
-    service: u32,
+    (service, tells): (u32, bool),
     target: &Target,
     bytes: u64,
 ) -> Outcome {
     let envelope = match forward::write(parsed, &target.way(), || target.address()) {
         Ok(envelope) => envelope,
+        Err(verdict) if tells => return unsent(service, verdict, target.way().mtu(), bytes),
         Err(verdict) => return refused(service, silent(verdict), bytes),
     };
     if let Err(verdict) = packet.enclose(&envelope, target) {
@@ -146,7 +147,7 @@ fn relay(
     sent(service, target.id, bytes)
 }
 
-/// The verdict of such a packet.
+/// The verdict of a packet of which nobody is told.
 #[inline(always)]
 fn silent(verdict: Verdict) -> Verdict {
     match verdict {

@@ -49,8 +49,8 @@ pub(super) fn choose(context: *mut xdp_md, family: Family, shape: Shape) -> Outc
     let pins = ours && shape != Shape::Error && flow.signal != Signal::Reset;
     match (target(&flow.tuple, &service, pins, bytes), shape) {
         (Ok(target), _) => Outcome::to(target.id),
-        (Err(verdict), Shape::Packet) => unsent(service.id, verdict, 0, bytes),
-        (Err(verdict), _) => refused(service.id, silent(verdict), bytes),
+        (Err(verdict), Shape::Error) => refused(service.id, silent(verdict), bytes),
+        (Err(verdict), _) => unsent(service.id, verdict, 0, bytes),
     }
 }
 

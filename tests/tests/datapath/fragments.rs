@@ -11,6 +11,8 @@ use lb_tests::datapath::{
     packet::{ACK, MORE_FRAGMENTS, Packet, syn, syn_v6},
 };
 
+use super::answers::error;
+
 /// The fragment of a packet that begins after so many words of eight bytes.
 fn fragment(packet: &Packet, id: u8, offset: u16, more: bool) -> Vec<u8> {
     let tuple = packet.tuple();
@@ -262,7 +264,7 @@ fn a_route_ends_with_its_target_and_after_half_a_minute() {
 }
 
 #[test]
-fn nobody_is_told_of_a_fragment_that_can_not_go_on() {
+fn of_fragments_that_can_not_go_on_the_first_is_told() {
     for packet in packets() {
         let mut edge = Edge::serving(&Settings::default(), &packet);
         let frames = fragments(&packet, 1);
@@ -273,15 +275,22 @@ fn nobody_is_told_of_a_fragment_that_can_not_go_on() {
                 ..edge::target(1)
             },
         );
-        for frame in frames.clone() {
+        let what = if packet.tuple().client.is_v4() {
+            (3, 4, 100)
+        } else {
+            (2, 0, 100)
+        };
+        assert_eq!(error(&frames[0], &edge.run(&frames[0])), what);
+        assert_eq!(edge.verdict(Verdict::TooBig).packets, 1);
+        for frame in frames[1..].to_vec() {
             let action = XDP_DROP;
             assert_eq!(edge.run(&frame), Ran { action, frame });
         }
-        assert_eq!(edge.verdict(Verdict::ReplySilent).packets, 3);
+        assert_eq!(edge.verdict(Verdict::ReplySilent).packets, 2);
         edge.set("RINGS", WEB.row.first(), Descriptor::REJECT);
         let other = fragments(&from_port(&packet, 9), 2);
-        assert_eq!(edge.run(&other[0]).action, XDP_DROP);
-        assert_eq!(edge.verdict(Verdict::ReplySilent).packets, 4);
+        assert_eq!(edge.run(&other[0]).action, XDP_TX);
+        assert_eq!(edge.verdict(Verdict::Rejected).packets, 1);
         assert_eq!(edge.run(&other[1]).action, XDP_DROP);
         assert_eq!(edge.verdict(Verdict::FragmentUnknown).packets, 1);
     }
