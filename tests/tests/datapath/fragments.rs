@@ -282,7 +282,7 @@ fn of_fragments_that_can_not_go_on_the_first_is_told() {
         };
         assert_eq!(error(&frames[0], &edge.run(&frames[0])), what);
         assert_eq!(edge.verdict(Verdict::TooBig).packets, 1);
-        for frame in frames[1..].to_vec() {
+        for frame in frames[1..].iter().cloned() {
             let action = XDP_DROP;
             assert_eq!(edge.run(&frame), Ran { action, frame });
         }
