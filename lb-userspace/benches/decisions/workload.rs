@@ -52,7 +52,7 @@ impl Workload {
         assert_eq!(model.backends.len(), BACKENDS as usize);
         assert_eq!(model.root_groups().len(), SERVICES as usize);
         for root in model.root_groups() {
-            let (meanings, _) = classes.meanings(&model, root);
+            let meanings = &classes.meanings(root).clients;
             assert_eq!(
                 meanings.len(),
                 CLASSES as usize,

@@ -21,11 +21,6 @@ pub struct Scene<'a> {
 }
 
 impl<'a> Scene<'a> {
-    /// A group with the states of its members.
-    pub(super) fn group(&self, name: &Name) -> (&'a Group, &'a [MemberState]) {
-        (&self.groups[name], &self.states[name])
-    }
-
     /// Where a member is.
     pub(super) fn location(&self, member: &'a Member) -> Option<&'a Location> {
         match &member.who {
@@ -80,10 +75,5 @@ impl Client {
             Some((name.clone(), group.members.iter().position(holds)?))
         };
         groups.iter().filter_map(of_group).collect()
-    }
-
-    /// Whether it can be sent to an address.
-    pub(super) fn reaches(&self, address: IpAddr) -> bool {
-        address.is_ipv4() == self.v4
     }
 }
