@@ -92,7 +92,7 @@ impl Engine {
         let view_of = decisions.distinct.iter().map(|decision| {
             made.best_effort |= decision.all().any(|it| it.best_effort);
             made.no_answer &= decision.rows.answer().is_some();
-            made.used.extend(decision.rows.total().into_keys());
+            made.used.extend(decision.rows.destinations().cloned());
             let spread = spread(&self.model.backends, decision);
             *views.entry(spread).or_insert_with_key(|spread| {
                 made.spreads.push(spread.clone());

@@ -14,7 +14,8 @@ pub(super) fn run(
     min_healthy_weight: Option<Percent>,
     candidates: Candidates<'_>,
 ) -> Step<'_> {
-    let little = min_healthy_weight.and_then(|least| too_little(candidates.iter(), least));
+    let in_use = || candidates.iter().filter(|it| !it.is_stopped());
+    let little = min_healthy_weight.and_then(|least| too_little(in_use(), least));
     let why: &dyn fmt::Display = match &little {
         Some(why) => why,
         None if candidates.iter().any(Candidate::is_available) => {

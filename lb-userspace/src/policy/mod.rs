@@ -109,7 +109,8 @@ impl Decision {
 /// The decisions of a group for some clients.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Decisions {
-    /// Those that differ, in the order of the first clients that have them.
+    /// In the order of the first clients that have them. Equal ones that came about differently may both
+    /// be here.
     pub distinct: Vec<Decision>,
     /// For each client which of them.
     pub of_client: Vec<usize>,

@@ -59,11 +59,19 @@ impl<'a> Roster<'a> {
 
     /// How far the roster's regions are from a client.
     pub(super) fn latencies(&self, client: &Client) -> Vec<Option<Duration>> {
-        let Some(row) = &client.latencies else {
-            return vec![None; self.regions.len()];
-        };
+        // Both are in order, so that one goes along with the other.
+        let mut row = client
+            .latencies
+            .iter()
+            .flat_map(|row| row.iter())
+            .peekable();
         let regions = self.regions.iter();
-        regions.map(|region| row.get(*region).copied()).collect()
+        let latency = |region: &&LatencyRegion| {
+            while row.next_if(|(known, _)| known < region).is_some() {}
+            row.next_if(|(known, _)| known == region)
+                .map(|(_, latency)| *latency)
+        };
+        regions.map(latency).collect()
     }
 
     /// The members of a group whose inner groups are there.

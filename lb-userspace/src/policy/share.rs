@@ -6,6 +6,7 @@ use super::{
     Decision, Destination, MemberIndex, Rows,
     candidate::Candidate,
     roster::Roster,
+    rows::product,
     subset,
     walk::{Choice, End, Shape},
 };
@@ -93,7 +94,9 @@ impl<'a> Among<'a> {
             let with_set = buckets.iter().filter(|it| **it == number).count();
             let clients = Share::new(with_set.into(), buckets.len().into());
             for (place, part) in set.iter().zip(&parts) {
-                *members.entry(self.members[*place].index).or_default() += &clients * part;
+                let part = product(&clients, part);
+                let member = members.entry(self.members[*place].index);
+                member.and_modify(|it| *it += &part).or_insert(part);
             }
             self.rows(set, parts)
         });
