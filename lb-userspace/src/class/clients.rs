@@ -354,10 +354,12 @@ fn latencies(model: &Model, groups: &[&Group]) -> (Input, Kind) {
     });
     let regions: BTreeSet<&LatencyRegion> = regions.collect();
     let project = |row: Option<&Arc<LatencyRow>>| {
-        let told = row?.iter().filter(|(region, _)| regions.contains(region));
-        let told: LatencyRow = told
-            .map(|(region, latency)| (region.clone(), *latency))
-            .collect();
+        // All rows share the names of regions.
+        let told = row?.iter().filter_map(|(region, latency)| {
+            let region = *regions.get(region)?;
+            Some((region.clone(), *latency))
+        });
+        let told: LatencyRow = told.collect();
         (!told.is_empty()).then(|| Arc::new(told))
     };
     let (input, rows) = projected(model.whereabouts.latencies(), project);

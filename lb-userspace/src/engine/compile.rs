@@ -216,7 +216,8 @@ impl Engine {
         };
         let probe = group.probe.as_ref();
         let key = key(&self.model, group, member);
-        let history = self.history(group, member);
+        let of_stream = key.as_ref().and_then(|key| self.histories.get(key));
+        let history = of_stream.and_then(|it| it.get(&group.name));
         let health = history.map_or(Health::Up, History::health);
         let mut why = history.map_or_else(|| "not probed".into(), History::why);
         if let Some(failure) = key.as_ref().and_then(|key| self.failures.get(key))

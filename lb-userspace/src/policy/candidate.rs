@@ -10,6 +10,8 @@ use crate::model::{Admin, Health, Location, Member, MemberState, Ramp};
 pub(super) struct Candidate<'a> {
     pub(super) index: MemberIndex,
     pub(super) member: &'a Member,
+    /// It may get new flows, as far as switches, weight and way go.
+    pub(super) takes_part: bool,
     pub(super) admin: Admin,
     pub(super) unreachable: Option<&'a str>,
     pub(super) standing: Standing,

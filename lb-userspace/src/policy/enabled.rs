@@ -8,10 +8,9 @@ use crate::model::Admin;
 /// Keeps members that may get new flows at all; a weight of 0 is none (4.1). What it removes gets none under any rule, the
 /// all-down rule included.
 pub(super) fn run<'a>(client: &Client, candidates: Candidates<'a>) -> Split<'a> {
-    let obstacle = |it: &Candidate<'a>| obstacle(it, client);
     candidates.keep(
-        |it| obstacle(it).is_none(),
-        |it| obstacle(it).unwrap_or_default().to_owned(),
+        |it| it.takes_part && it.families.suit(client),
+        |it| obstacle(it, client).unwrap_or_default().to_owned(),
     )
 }
 

@@ -27,8 +27,9 @@ pub(super) fn run<'a>(
             LatencySource::Probe => format_args!("no member has a latency yet: all go on"),
         }));
     };
+    let highest = lowest.saturating_add(window);
     Step::Narrowed(candidates.keep(
-        |it| latency(it).is_some_and(|latency| latency - lowest <= window),
+        |it| latency(it).is_some_and(|latency| latency <= highest),
         |it| match (latency(it), source) {
             (Some(latency), _) => {
                 let (gap, window) = (millis(latency - lowest), millis(window));

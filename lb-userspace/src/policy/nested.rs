@@ -5,7 +5,6 @@ use std::time::Duration;
 use super::{
     available,
     candidate::{Candidate, Families, Standing},
-    enabled,
     roster::Roster,
 };
 use crate::model::{Group, MinHealthy, Name, Stage};
@@ -26,7 +25,7 @@ pub(super) struct Health {
 /// of its weight is (D103).
 pub(super) fn health(roster: &Roster<'_>, name: &Name, min: MinHealthy) -> Health {
     let (group, all) = (roster.group(name), roster.members(name));
-    let takes_part = |it: &&Candidate<'_>| enabled::may_take_part(it) && !it.is_stopped();
+    let takes_part = |it: &&Candidate<'_>| it.takes_part && !it.is_stopped();
     let members: Vec<_> = all.iter().filter(takes_part).collect();
     let available = members.iter().filter(|it| it.is_available());
     let (standing, why) = if !group.enabled {

@@ -9,7 +9,7 @@ use std::{
 use super::{
     Client, MemberIndex, Scene,
     candidate::{Candidate, Families, Standing},
-    nested,
+    enabled, nested,
 };
 use crate::{
     model::{Group, Member, MemberState, Name, Ramp, Who},
@@ -94,6 +94,7 @@ impl<'a> Roster<'a> {
         let mut candidate = Candidate {
             index,
             member,
+            takes_part: false,
             admin: state.admin,
             unreachable: None,
             standing: Standing::Up,
@@ -124,6 +125,7 @@ impl<'a> Roster<'a> {
                 candidate.families = health.families;
             }
         }
+        candidate.takes_part = enabled::may_take_part(&candidate);
         if member.stopped {
             candidate.standing = Standing::Stopped;
             candidate.why = Cow::Borrowed("stopped in the configuration");

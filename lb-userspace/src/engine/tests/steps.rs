@@ -2,65 +2,64 @@
 
 use std::fs;
 
-use proptest::prelude::*;
-use proptest::{collection, sample};
+use proptest::{collection, prelude::*, sample};
 
 use super::{
     classes::{PROBE, nested, preferring, with_groups},
     *,
 };
 
-/// Every stage but `prefer`, in groups that are within each other three deep, with backup groups.
-fn every_stage() -> Model {
-    let groups = format!(
-        r#"
+/// Every stage but `prefer`, in groups that are within each other three deep, with a backup group.
+const EVERY_STAGE: &str = r#"
         [[group]]
         name = "web"
         stages = [
-            {{ stage = "subnet", on_no_match = "continue", on_unhealthy = "continue" }},
-            {{ stage = "available", all_down = "backup", min_healthy_weight = 40 }},
-            {{ stage = "latency", source = "client", window = "20ms" }},
-            {{ stage = "weight" }},
+            { stage = "subnet", on_no_match = "continue", on_unhealthy = "continue" },
+            { stage = "available", all_down = "backup", min_healthy_weight = 40 },
+            { stage = "latency", source = "client", window = "20ms" },
+            { stage = "weight" },
         ]
         backup = "spare"
         member = [
-            {{ group = "near", region = "east", weight = 3, min_healthy = 2 }},
-            {{ group = "far", region = "west", weight = 2 }},
-            {{ backend = "c", clients = ["10.0.0.0/8"] }},
+            { group = "near", region = "east", weight = 3, min_healthy = 2 },
+            { group = "far", region = "west", weight = 2 },
+            { backend = "c", clients = ["10.0.0.0/8"] },
         ]
-        {PROBE}
+        PROBE
         [[group]]
         name = "near"
         stages = [
-            {{ stage = "available", all_down = "as-if-healthy" }},
-            {{ stage = "geo", on_no_match = "continue", on_unhealthy = "climb" }},
+            { stage = "available", all_down = "as-if-healthy" },
+            { stage = "geo", on_no_match = "continue", on_unhealthy = "climb" },
         ]
         member = [
-            {{ group = "far", geo = ["WORLD"] }},
-            {{ backend = "a", geo = ["IE"] }},
-            {{ backend = "b", geo = ["GEO-EU"] }},
-            {{ backend = "c", geo = ["US"] }},
+            { group = "far", geo = ["WORLD"] },
+            { backend = "a", geo = ["IE"] },
+            { backend = "b", geo = ["GEO-EU"] },
+            { backend = "c", geo = ["US"] },
         ]
-        {PROBE}
+        PROBE
         [[group]]
         name = "far"
         stages = [
-            {{ stage = "available", all_down = "no-answer" }},
-            {{ stage = "proximity" }},
-            {{ stage = "priority" }},
-            {{ stage = "latency", source = "probe", window = "10ms" }},
-            {{ stage = "weight", spread = "client" }},
+            { stage = "available", all_down = "no-answer" },
+            { stage = "proximity" },
+            { stage = "priority" },
+            { stage = "latency", source = "probe", window = "10ms" },
+            { stage = "weight", spread = "client" },
         ]
         slow_start = "16s"
-        member = [{{ backend = "a", weight = 3 }}, {{ backend = "b" }}, {{ backend = "c", priority = 2 }}]
-        {PROBE}
+        member = [{ backend = "a", weight = 3 }, { backend = "b" }, { backend = "c", priority = 2 }]
+        PROBE
         [[group]]
         name = "spare"
-        stages = [{{ stage = "available" }}, {{ stage = "subset", take = 1 }}]
-        member = [{{ backend = "b" }}, {{ backend = "c" }}]
-        {PROBE}
-        "#
-    );
+        stages = [{ stage = "available" }, { stage = "subset", take = 1 }]
+        member = [{ backend = "b" }, { backend = "c" }]
+        PROBE
+        "#;
+
+fn every_stage() -> Model {
+    let groups = EVERY_STAGE.replace("PROBE", PROBE);
     let rest = r#"
         [geography]
         files = ["geography.csv"]

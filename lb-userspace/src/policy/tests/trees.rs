@@ -249,84 +249,72 @@ fn state() -> impl Strategy<Value = MemberState> {
 
 /// Any stage.
 pub(super) fn stage() -> impl Strategy<Value = Stage> {
-    let all_downs = [
+    let place = usual(NoProximity::Continue, NoProximity::NoAnswer);
+    let source = sample::select(vec![LatencySource::Client, LatencySource::Probe]);
+    let window = (0..3_u64).prop_map(|tens| Duration::from_millis(10 * tens));
+    let spread = sample::select(vec![Spread::Client, Spread::Flow]);
+    prop_oneof![
+        available(),
+        subnet(),
+        geo(),
+        Just(Stage::Prefer),
+        place.prop_map(|on_no_match| Stage::Proximity { on_no_match }),
+        Just(Stage::Priority),
+        (source, window).prop_map(|(source, window)| Stage::Latency { source, window }),
+        (1..4_u16).prop_map(|take| Stage::Subset { take }),
+        (any::<bool>(), spread).prop_map(|(equal, spread)| Stage::Weight { equal, spread }),
+    ]
+}
+
+/// Most often the first.
+fn usual<T: Clone + std::fmt::Debug>(one: T, other: T) -> impl Strategy<Value = T> {
+    prop_oneof![4 => Just(one), 1 => Just(other)]
+}
+
+fn available() -> impl Strategy<Value = Stage> {
+    let all_downs = vec![
         AllDown::AsIfHealthy,
         AllDown::Backup,
         AllDown::NoAnswer,
         AllDown::RoundRobin,
     ];
-    let least = option::weighted(0.3, (1..=100_i64).prop_map(|it| Percent::new(it).unwrap()));
-    let unmapped = [NoSubnet::Continue, NoSubnet::Fallback, NoSubnet::NoAnswer];
-    let unhealthy = [
+    let least = (1..=100_i64).prop_map(|it| Percent::new(it).unwrap());
+    let parts = (sample::select(all_downs), option::weighted(0.3, least));
+    parts.prop_map(|(all_down, min_healthy_weight)| Stage::Available {
+        all_down,
+        min_healthy_weight,
+    })
+}
+
+fn subnet() -> impl Strategy<Value = Stage> {
+    let unmapped = vec![NoSubnet::Continue, NoSubnet::Fallback, NoSubnet::NoAnswer];
+    let unhealthy = vec![
         UnhealthySubnet::Continue,
         UnhealthySubnet::Fallback,
         UnhealthySubnet::NoAnswer,
         UnhealthySubnet::Serve,
     ];
-    let regions = [
+    let parts = (sample::select(unmapped), sample::select(unhealthy));
+    parts.prop_map(|(on_no_match, on_unhealthy)| Stage::Subnet {
+        on_no_match,
+        on_unhealthy,
+    })
+}
+
+fn geo() -> impl Strategy<Value = Stage> {
+    let unhealthy = vec![
         UnhealthyRegion::Climb,
         UnhealthyRegion::NoAnswer,
         UnhealthyRegion::Serve,
     ];
-    let either = any::<bool>;
-    let mostly = || proptest::bool::weighted(0.8);
-    prop_oneof![
-        (sample::select(all_downs.to_vec()), least).prop_map(|(all_down, min_healthy_weight)| {
-            Stage::Available {
-                all_down,
-                min_healthy_weight,
-            }
-        }),
-        (
-            sample::select(unmapped.to_vec()),
-            sample::select(unhealthy.to_vec())
-        )
-            .prop_map(|(on_no_match, on_unhealthy)| Stage::Subnet {
-                on_no_match,
-                on_unhealthy
-            }),
-        (mostly(), sample::select(regions.to_vec()), either()).prop_map(
-            |(goes_on, on_unhealthy, climbs)| {
-                Stage::Geo {
-                    on_no_match: if goes_on {
-                        NoRegion::Continue
-                    } else {
-                        NoRegion::NoAnswer
-                    },
-                    on_unhealthy,
-                    on_stopped: if climbs {
-                        StoppedRegion::Climb
-                    } else {
-                        StoppedRegion::NoAnswer
-                    },
-                }
-            }
-        ),
-        Just(Stage::Prefer),
-        mostly().prop_map(|goes_on| Stage::Proximity {
-            on_no_match: if goes_on {
-                NoProximity::Continue
-            } else {
-                NoProximity::NoAnswer
-            },
-        }),
-        Just(Stage::Priority),
-        (either(), 0..3_u64).prop_map(|(by_client, tens)| Stage::Latency {
-            source: if by_client {
-                LatencySource::Client
-            } else {
-                LatencySource::Probe
-            },
-            window: Duration::from_millis(10 * tens),
-        }),
-        (1..4_u16).prop_map(|take| Stage::Subset { take }),
-        (either(), either()).prop_map(|(equal, by_client)| Stage::Weight {
-            equal,
-            spread: if by_client {
-                Spread::Client
-            } else {
-                Spread::Flow
-            },
-        }),
-    ]
+    let parts = (
+        usual(NoRegion::Continue, NoRegion::NoAnswer),
+        sample::select(unhealthy),
+        sample::select(vec![StoppedRegion::Climb, StoppedRegion::NoAnswer]),
+    );
+    parts.prop_map(|(on_no_match, on_unhealthy, on_stopped)| Stage::Geo {
+        on_no_match,
+        on_unhealthy,
+        on_stopped,
+    })
 }
