@@ -12,12 +12,16 @@ use lb_tests::lab::{
     client::{Connection, UdpFlow, connect_many},
     wait_until,
 };
-use nix::{errno::Errno, sys::socket::SockType};
+use nix::{
+    errno::Errno,
+    sys::socket::SockType,
+    unistd::{read, write},
+};
 use serde_json::Value;
 
 use super::{
     errors::{Told, largest_packet, never_fragment, probe, wait_told},
-    rig::{PORT, status, verdict},
+    rig::{PORT, status, verdict, wait_served},
 };
 
 const FAMILIES: [&str; 2] = ["v4", "v6"];
@@ -74,19 +78,12 @@ fn start<'lab>(edge: &'lab Host, mode: &str, backends: &[Host]) -> Daemon<'lab> 
 /// Waits until everything is served and every backend is up.
 #[track_caller]
 fn wait_up(daemon: &Daemon<'_>) {
-    let all = |list: &Value, is_so: fn(&Value) -> bool| {
-        list.as_array().expect("a list").iter().all(is_so)
-    };
-    wait_until(DEADLINE, "all services by all backends", || {
-        let status = status(daemon);
-        all(&status["services"], |it| it["published"] == true)
-            && all(&status["groups"], |it| {
-                it["members"]
-                    .as_array()
-                    .expect("a list")
-                    .iter()
-                    .all(|it| it["health"] == "up")
-            })
+    wait_served(daemon, 4);
+    let list = |value: &Value| value.as_array().expect("a list").clone();
+    wait_until(DEADLINE, "all backends are up", || {
+        let groups = list(&status(daemon)["groups"]);
+        let mut members = groups.iter().flat_map(|group| list(&group["members"]));
+        members.all(|member| member["health"] == "up")
     });
 }
 
@@ -357,7 +354,7 @@ fn the_service_is_a_hop_of_the_way_to_its_backends() {
                 let before = verdict(&daemon, "ttl_expired");
                 let socket = probe(client, kind, service, hops).unwrap();
                 if kind == SockType::Datagram {
-                    nix::unistd::write(&socket, b"1").unwrap();
+                    write(&socket, b"1").unwrap();
                 }
                 let told = Told {
                     errno: Errno::EHOSTUNREACH,
@@ -369,5 +366,10 @@ fn the_service_is_a_hop_of_the_way_to_its_backends() {
                 assert_eq!(counted, by == SERVICES[i]);
             }
         }
+        let enough = probe(near, SockType::Datagram, service, 2).unwrap();
+        write(&enough, b"1").unwrap();
+        wait_until(DEADLINE, "a backend's answer", || {
+            read(&enough, &mut [0; 32]).is_ok()
+        });
     }
 }
