@@ -12,6 +12,7 @@ mod affinity;
 mod client;
 mod control;
 mod flow;
+mod fragment;
 mod hash;
 mod proof;
 mod ring;
@@ -26,6 +27,7 @@ pub use self::{
     client::{CLASSES, CLIENT_BUFFERS, LONG_NETWORKS, LongNetwork, Networks, Place, V6_PREFIXES},
     control::{Control, HEARTBEAT_OFFSET, STATION_OFFSET},
     flow::{Bucket, Entry, FlowState, IDLE_TICKS, IdleTicks, TICK_SHIFT, WAYS, tick},
+    fragment::{FragmentKey, FragmentRoute},
     hash::{FLOW_PASSES, HashKey},
     proof::Proof,
     ring::{Answer, CHUNK, Chunk, Descriptor},

@@ -36,8 +36,9 @@ names! {
         NotOurs = "not_ours",
         /// Sent to a backend.
         Forwarded = "forwarded",
-        /// Dropped: a fragment addressed to a service.
-        FragmentUnsupported = "fragment_unsupported",
+        /// Dropped: a fragment to the address of a service, of a packet whose first fragment was not seen or
+        /// not remembered; or a first one without a whole TCP or UDP header.
+        FragmentUnknown = "fragment_unknown",
         /// Larger than the way to the backend takes: an ICMP error with its MTU went back.
         TooBig = "too_big",
         /// Dropped: the service's policy has no backend for this client.

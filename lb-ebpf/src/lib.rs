@@ -8,6 +8,7 @@ pub mod control;
 pub mod cursor;
 pub mod entry;
 pub mod forward;
+pub mod fragment;
 pub mod header;
 pub mod parse;
 pub mod pin;

@@ -279,7 +279,7 @@ fn extensions(cursor: &mut Cursor<'_>, next: u8, destination: Address) -> Result
 pub(crate) const OFFSET_V6: u16 = 0xfff8_u16.to_be();
 
 /// In the word of a fragment header: a fragment offset, or more fragments follow.
-const PART: u16 = 0xfff9_u16.to_be();
+pub(crate) const PART: u16 = 0xfff9_u16.to_be();
 
 #[inline(always)]
 fn is_extension(protocol: u8) -> bool {
@@ -349,7 +349,7 @@ pub(crate) const RST: u8 = 4;
 pub(crate) const ACK: u8 = 16;
 
 #[inline(always)]
-fn signal(flags: u8) -> Signal {
+pub(crate) fn signal(flags: u8) -> Signal {
     // Most segments have none of these, so one look at them is enough.
     if flags & (FIN | SYN | RST) == 0 {
         Signal::Data

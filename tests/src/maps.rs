@@ -7,8 +7,9 @@ use aya::{
     maps::{Array, HashMap, Map, MapData, PerCpuArray, lpm_trie::LpmTrie},
 };
 use lb_common::{
-    Address, Bucket, CLIENT_BUFFERS, Chunk, Control, Counter, Descriptor, HEARTBEAT_OFFSET,
-    LongNetwork, Pin, PinKey, Port, Service, ServiceCounter, ServiceGroup, ServiceKey, Target,
+    Address, Bucket, CLIENT_BUFFERS, Chunk, Control, Counter, Descriptor, FragmentKey,
+    FragmentRoute, HEARTBEAT_OFFSET, LongNetwork, Pin, PinKey, Port, Service, ServiceCounter,
+    ServiceGroup, ServiceKey, Target,
 };
 
 /// The bytes of each map in `directory`, but for the heartbeat, which goes on.
@@ -44,6 +45,7 @@ fn bytes_of(name: &str, path: &Path) -> Vec<u8> {
         "SERVICE_GROUPS" => hash::<{ size_of::<ServiceGroup>() }, 4>(path),
         "PORTS" => array::<{ size_of::<Port>() }>(path),
         "ADDRESSES" => hash::<{ size_of::<Address>() }, 4>(path),
+        "FRAGMENTS" => hash::<{ size_of::<FragmentKey>() }, { size_of::<FragmentRoute>() }>(path),
         "AFFINITY_PINS" => hash::<{ size_of::<PinKey>() }, { size_of::<Pin>() }>(path),
         "CLIENTS_V4" => networks(path),
         "CLIENTS_V4_LONG" => array::<{ size_of::<LongNetwork>() }>(path),

@@ -3,27 +3,26 @@
 use aya_ebpf::bindings::xdp_md;
 use lb_common::Verdict;
 use lb_ebpf::{
-    control, forward,
-    parse::{self, Family, Flow},
+    control,
+    parse::{Family, Flow},
 };
 
 use super::{
-    counted,
-    flows::Place,
+    counted, known,
     outcome::Outcome,
     packet::Packet,
-    pins, refused, sent, services,
+    relay, services,
     settings::ANSWER_ECHO,
-    tables::{self, Service, Target},
+    tables::{self, Target},
 };
 
-/// The way of such a message: an error about a flow goes to its backend, an echo request comes back.
+/// Finds the target of an error about a flow by the flow's entry, or answers an echo request.
 #[inline(always)]
 pub(super) fn handle(context: *mut xdp_md, family: Family) -> Outcome {
     let mut packet = Packet::new(context);
     let bytes = packet.length();
     if let Some(error) = control::error(&mut packet.cursor(), family) {
-        return relay(&mut Packet::new(context), error, bytes);
+        return find(&error.flow, bytes);
     }
     let station = tables::station();
     if ANSWER_ECHO.load() == 0
@@ -34,44 +33,35 @@ pub(super) fn handle(context: *mut xdp_md, family: Family) -> Outcome {
     counted(Verdict::EchoAnswered, bytes)
 }
 
-/// Sends an error on to the backend of the flow that it is about. It is no packet of the flow, and
-/// changes nothing that is known of it.
 #[inline(always)]
-fn relay(packet: &mut Packet, error: parse::Packet<'_>, bytes: u64) -> Outcome {
-    let flow = error.flow;
+fn find(flow: &Flow, bytes: u64) -> Outcome {
     let Some(service) = services::find(&flow.tuple) else {
         return counted(Verdict::NotOurs, bytes);
     };
-    let target = match target(&flow, &service, bytes) {
-        Ok(target) => target,
-        Err(verdict) => return refused(service.id, silent(verdict), bytes),
-    };
-    let envelope = match forward::write(error, &target.way(), || target.address()) {
-        Ok(envelope) => envelope,
-        Err(verdict) => return refused(service.id, silent(verdict), bytes),
-    };
-    if let Err(verdict) = packet.enclose(&envelope, &target) {
-        return refused(service.id, verdict, bytes);
-    }
-    sent(service.id, target.id, bytes)
-}
-
-/// Where the packets of a flow go: by its entry, else as another edge would find it.
-#[inline(always)]
-fn target(flow: &Flow, service: &Service, bytes: u64) -> Result<Target, Verdict> {
-    let keys = tables::keys().ok_or(Verdict::NoTarget)?;
-    let place = Place::of(flow, keys.flows).ok_or(Verdict::NoTarget)?;
-    match place.follow(flow, service) {
-        Ok(known) => Ok(known.target),
-        Err(_) => pins::target(&flow.tuple, service, false, bytes),
+    match known(flow, &service) {
+        Some(known) => Outcome::to(known.target.id),
+        None => Outcome::TO_PIN,
     }
 }
 
-/// Nobody is told of an error (RFC 1122, 3.2.2; RFC 4443, 2.4 e).
+/// Sends an error on to the backend of the flow that it is about. It is no packet of the flow, and
+/// changes nothing that is known of it; and nobody is told of an error (RFC 1122, 3.2.2; RFC 4443, 2.4 e).
 #[inline(always)]
-fn silent(verdict: Verdict) -> Verdict {
-    match verdict {
-        Verdict::Rejected | Verdict::TooBig | Verdict::TtlExpired => Verdict::ReplySilent,
-        verdict => verdict,
-    }
+pub(super) fn pass_on(context: *mut xdp_md, family: Family, target: u16) -> Outcome {
+    let mut packet = Packet::new(context);
+    let bytes = packet.length();
+    let Some(error) = control::error(&mut packet.cursor(), family) else {
+        return counted(Verdict::NotOurs, bytes);
+    };
+    let service = services::find(&error.flow.tuple);
+    let (Some(service), Some(target)) = (service, Target::of(target)) else {
+        return counted(Verdict::NotOurs, bytes);
+    };
+    relay(
+        &mut Packet::new(context),
+        error,
+        (service.id, false),
+        &target,
+        bytes,
+    )
 }

@@ -118,7 +118,7 @@ impl Known {
     }
 }
 
-/// Whether this CPU may write one more entry, or pin, over those of others.
+/// Whether this CPU may write one more entry, pin or route over those of others.
 #[inline(always)]
 pub(super) fn within_budget(now: u32) -> bool {
     tables::budget(INSERT_BUDGET).is_some_and(|budget| budget.allows(now, INSERT_LIMIT.load()))

@@ -6,9 +6,9 @@ use aya_ebpf::{
     maps::{Array, HashMap, LpmTrie, LruHashMap, PerCpuArray},
 };
 use lb_common::{
-    Address, Bucket, CHUNK, CLIENT_BUFFERS, Chunk, Control, Counter, Descriptor, LONG_NETWORKS,
-    LongNetwork, Networks, Pin, PinKey, Port, Service, ServiceCounter, ServiceGroup, ServiceKey,
-    Target, V6_PREFIXES,
+    Address, Bucket, CHUNK, CLIENT_BUFFERS, Chunk, Control, Counter, Descriptor, FragmentKey,
+    FragmentRoute, LONG_NETWORKS, LongNetwork, Networks, Pin, PinKey, Port, Service,
+    ServiceCounter, ServiceGroup, ServiceKey, Target, V6_PREFIXES,
 };
 use lb_ebpf::budget::Budget;
 
@@ -20,6 +20,7 @@ const ROW_COUNT: u32 = 1 << 17;
 const TARGET_COUNT: u32 = 4096;
 const RING_SLOTS: u32 = 1 << 20;
 const PIN_COUNT: u32 = 1 << 16;
+const FRAGMENTED_PACKETS: u32 = 1 << 14;
 
 /// What outlives both the daemon and the program.
 #[map]
@@ -82,6 +83,11 @@ pub(super) static SLOTS: Array<Chunk> =
 pub(super) static AFFINITY_PINS: LruHashMap<PinKey, Pin> =
     LruHashMap::with_max_entries(PIN_COUNT, 0);
 
+/// Where the first fragments of packets went. The kernel gives up, more or less, what is oldest.
+#[map]
+pub(super) static FRAGMENTS: LruHashMap<FragmentKey, FragmentRoute> =
+    LruHashMap::with_max_entries(FRAGMENTED_PACKETS, 0);
+
 /// The targets, by id.
 #[map]
 pub(super) static TARGETS: Array<Target> = Array::with_max_entries(TARGET_COUNT, BPF_F_MMAPABLE);
@@ -114,7 +120,7 @@ pub(super) static TARGET_COUNTERS: PerCpuArray<Counter> =
 #[map]
 pub(super) static BUDGETS: PerCpuArray<Budget> = PerCpuArray::with_max_entries(2, 0);
 
-/// Element of BUDGETS for what is written to FLOWS and AFFINITY_PINS.
+/// Element of BUDGETS for what is written to FLOWS, AFFINITY_PINS and FRAGMENTS.
 pub(super) const INSERT_BUDGET: u32 = 0;
 
 /// Element of BUDGETS for packets that are sent back as replies.

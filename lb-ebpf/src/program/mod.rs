@@ -5,6 +5,7 @@ mod clock;
 mod control;
 mod count;
 mod flows;
+mod fragments;
 mod log;
 mod maps;
 mod outcome;
@@ -45,17 +46,10 @@ fn waggle(context: XdpContext) -> u32 {
     }
     let line = log::begin(context.ctx, family);
     let outcome = match ways::follow(context.ctx, family) {
-        Outcome::UNKNOWN => ways::begin(context.ctx, family, BY_RING),
+        Outcome::UNKNOWN => ways::begin(context.ctx, family),
+        Outcome::FRAGMENT => ways::fragment(context.ctx, family),
         Outcome::CONTROL => ways::control(context.ctx, family),
         known => known,
-    };
-    let outcome = match outcome {
-        Outcome::TO_PIN => ways::pin(context.ctx, family),
-        outcome => outcome,
-    };
-    let outcome = match outcome.chosen() {
-        Some(target) => ways::begin(context.ctx, family, target),
-        None => outcome,
     };
     let outcome = match outcome.cause() {
         Some(_) => ways::reply(context.ctx, family, outcome),
@@ -74,7 +68,7 @@ fn follow(context: *mut xdp_md, family: Family) -> Outcome {
     let parsed = match parse::packet(&mut packet.cursor(), family) {
         Ok(parsed) => parsed,
         Err(Skip::Fragment { destination }) if tables::has_service(destination) => {
-            return counted(Verdict::FragmentUnsupported, bytes);
+            return Outcome::FRAGMENT;
         }
         Err(Skip::Control { destination }) if tables::has_service(destination) => {
             return Outcome::CONTROL;
@@ -131,6 +125,35 @@ fn begin(context: *mut xdp_md, family: Family, chosen: u16) -> Outcome {
         return refused(service.id, verdict, bytes);
     }
     sent(service.id, target.id, bytes)
+}
+
+/// Sends what is no whole packet of a flow on. If it can not be, its sender is told or not.
+#[inline(always)]
+fn relay(
+    packet: &mut Packet,
+    parsed: parse::Packet<'_>,
+    (service, tells): (u32, bool),
+    target: &Target,
+    bytes: u64,
+) -> Outcome {
+    let envelope = match forward::write(parsed, &target.way(), || target.address()) {
+        Ok(envelope) => envelope,
+        Err(verdict) if tells => return unsent(service, verdict, target.way().mtu(), bytes),
+        Err(verdict) => return refused(service, silent(verdict), bytes),
+    };
+    if let Err(verdict) = packet.enclose(&envelope, target) {
+        return refused(service, verdict, bytes);
+    }
+    sent(service, target.id, bytes)
+}
+
+/// The verdict of a packet of which nobody is told.
+#[inline(always)]
+fn silent(verdict: Verdict) -> Verdict {
+    match verdict {
+        Verdict::Rejected | Verdict::TooBig | Verdict::TtlExpired => Verdict::ReplySilent,
+        verdict => verdict,
+    }
 }
 
 /// Counts a packet that was sent, other than by its flow's entry.

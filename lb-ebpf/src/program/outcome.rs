@@ -22,6 +22,12 @@ impl Outcome {
     /// It is an ICMP message to the address of a service.
     pub(super) const CONTROL: Self = Self(u32::MAX - 3);
 
+    /// It is a fragment to the address of a service.
+    pub(super) const FRAGMENT: Self = Self(u32::MAX - 4);
+
+    /// It is a fragment, and where it goes is known if it was ever.
+    pub(super) const ROUTED: Self = Self(u32::MAX - 5);
+
     /// Its client may have a pin, and no target was chosen yet.
     pub(super) const TO_PIN: Self = Self(u32::MAX - 2);
 
@@ -111,7 +117,7 @@ fn action(verdict: Verdict) -> u32 {
         | Verdict::Rejected
         | Verdict::TooBig
         | Verdict::TtlExpired => xdp_action::XDP_TX,
-        Verdict::FragmentUnsupported
+        Verdict::FragmentUnknown
         | Verdict::NoAnswer
         | Verdict::NoNextHop
         | Verdict::NoTarget

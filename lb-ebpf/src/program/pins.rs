@@ -1,9 +1,12 @@
 //! Affinity: where the flows of a client went before.
 
 use aya_ebpf::bindings::xdp_md;
-use lb_common::{Affinity, Descriptor, FlowEvent, Pin, PinKey, ServiceKey, Tuple, Verdict};
+use lb_common::{Affinity, Descriptor, FlowEvent, Mac, Pin, PinKey, ServiceKey, Tuple, Verdict};
 use lb_ebpf::{
-    parse::{self, Family, Signal},
+    control,
+    cursor::Cursor,
+    fragment,
+    parse::{self, Family, Flow, Signal},
     pin,
 };
 
@@ -11,42 +14,60 @@ use super::{
     clock, count, counted, flows,
     outcome::Outcome,
     packet::Packet,
+    refused,
     rings::Row,
-    services,
+    services, silent,
     tables::{self, PinSlot, Service, Target},
     unsent,
 };
 
-/// Chooses the target of a packet that begins a flow: by the pin of its client, else by the ring, and
-/// pins the client to it. Neither a reset nor a frame for another host makes or keeps a pin.
+/// What is in a frame that needs a target.
+#[derive(Clone, Copy, Eq, PartialEq)]
+#[repr(u32)]
+pub(super) enum Shape {
+    /// A packet of the flow.
+    Packet,
+    /// An ICMP error about one of its packets.
+    Error,
+    /// The first fragment of one.
+    Fragment,
+}
+
+/// Chooses the target of a flow without an entry: by the pin of its client, else by the ring, and pins
+/// the client to it. Neither a reset, nor an error, nor a frame for another host makes or keeps a pin.
 #[inline(always)]
-pub(super) fn choose(context: *mut xdp_md, family: Family) -> Outcome {
+pub(super) fn choose(context: *mut xdp_md, family: Family, shape: Shape) -> Outcome {
     let mut packet = Packet::new(context);
     let bytes = packet.length();
-    let Ok(mut parsed) = parse::packet(&mut packet.cursor(), family) else {
+    let Some((flow, station)) = parsed(&mut packet.cursor(), family, shape) else {
         return counted(Verdict::NotOurs, bytes);
     };
-    let flow = parsed.flow;
     let Some(service) = services::find(&flow.tuple) else {
         return counted(Verdict::NotOurs, bytes);
     };
-    let ours = parsed.frame.ethernet().destination.mac() == tables::station();
-    let pins = ours && flow.signal != Signal::Reset;
-    match target(&flow.tuple, &service, pins, bytes) {
-        Ok(target) => Outcome::to(target.id),
-        Err(verdict) => unsent(service.id, verdict, 0, bytes),
+    let ours = station == tables::station();
+    let pins = ours && shape != Shape::Error && flow.signal != Signal::Reset;
+    match (target(&flow.tuple, &service, pins, bytes), shape) {
+        (Ok(target), _) => Outcome::to(target.id),
+        (Err(verdict), Shape::Error) => refused(service.id, silent(verdict), bytes),
+        (Err(verdict), _) => unsent(service.id, verdict, 0, bytes),
     }
 }
 
-/// The target of a flow without an entry: by the pin of its client, else by the ring. If it `pins`, the
-/// client is pinned to it.
+/// The flow of what is in a frame, and the station that the frame is for.
 #[inline(always)]
-pub(super) fn target(
-    tuple: &Tuple,
-    service: &Service,
-    pins: bool,
-    bytes: u64,
-) -> Result<Target, Verdict> {
+fn parsed(cursor: &mut Cursor<'_>, family: Family, shape: Shape) -> Option<(Flow, Mac)> {
+    let mut packet = match shape {
+        Shape::Packet => parse::packet(cursor, family).ok()?,
+        Shape::Error => control::error(cursor, family)?,
+        Shape::Fragment => fragment::fragment(cursor, family)?.packet,
+    };
+    let station = packet.frame.ethernet().destination.mac();
+    Some((packet.flow, station))
+}
+
+#[inline(always)]
+fn target(tuple: &Tuple, service: &Service, pins: bool, bytes: u64) -> Result<Target, Verdict> {
     let keys = tables::keys().ok_or(Verdict::NoTarget)?;
     let row = Row::of(tuple, service)?;
     let place = Place::of(row.ring, tuple, clock::now());

@@ -5,7 +5,8 @@ use core::hint;
 use aya_ebpf::bindings::xdp_md;
 use lb_common::{Ports, Verdict};
 use lb_ebpf::{
-    parse::{self, Family},
+    fragment,
+    parse::{self, Family, Skip},
     reply::Reply,
     word,
 };
@@ -46,7 +47,17 @@ const NOT_OURS: u32 = u32::MAX;
 fn plan(context: *mut xdp_md, family: Family, outcome: Outcome, reply: &mut Reply) -> u32 {
     // Else the compiler has the caller read where the packet is, and the verifier loses the pointers.
     let mut packet = Packet::new(hint::black_box(context));
-    let Ok(mut parsed) = parse::packet(&mut packet.cursor(), family) else {
+    let mut again = Packet::new(hint::black_box(context));
+    let parsed = match parse::packet(&mut packet.cursor(), family) {
+        Ok(parsed) => Some(parsed),
+        // Of other fragments than the first nobody is told.
+        Err(Skip::Fragment { .. }) => {
+            let fragment = fragment::fragment(&mut again.cursor(), family);
+            fragment.map(|fragment| fragment.packet)
+        }
+        Err(_) => None,
+    };
+    let Some(mut parsed) = parsed else {
         return NOT_OURS;
     };
     let ports = &mut parsed.flow.tuple.ports;

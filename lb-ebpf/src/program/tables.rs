@@ -8,9 +8,9 @@ use core::ptr;
 
 use aya_ebpf::maps::{PerCpuArray, lpm_trie::Key};
 use lb_common::{
-    Address, Affinity, Bucket, CHUNK, Counter, Descriptor, Entry, FLOW_PASSES, HashKey,
-    LONG_NETWORKS, Mac, Outer, Pin, PinKey, Place, Port, Row, ServiceGroup, ServiceKey, Tuple,
-    WAYS, Way, member_bit,
+    Address, Affinity, Bucket, CHUNK, Counter, Descriptor, Entry, FLOW_PASSES, FragmentKey,
+    FragmentRoute, HashKey, LONG_NETWORKS, Mac, Outer, Pin, PinKey, Place, Port, Row, ServiceGroup,
+    ServiceKey, Tuple, WAYS, Way, member_bit,
 };
 use lb_ebpf::{budget::Budget, forward::Tunnel};
 
@@ -232,6 +232,22 @@ impl PinSlot {
 pub(super) fn put_pin(key: &PinKey, pin: &Pin) {
     // It fails when other CPUs hold all that could give way: then there is none, as after an eviction.
     let _ = maps::AFFINITY_PINS.insert(key, pin, 0);
+}
+
+/// Where the fragments of a packet go, if it is known.
+#[inline(always)]
+pub(super) fn fragment_route(key: &FragmentKey) -> Option<FragmentRoute> {
+    let route = maps::FRAGMENTS.get_ptr(key)?;
+    // SAFETY: an element of a hash that was made in advance is never freed while this runs. If the
+    // kernel gives it to another packet meanwhile, the fragment goes where that went.
+    Some(unsafe { ptr::read_volatile(route) })
+}
+
+/// Says where the fragments of a packet go.
+#[inline(always)]
+pub(super) fn put_fragment_route(key: &FragmentKey, route: &FragmentRoute) {
+    // As for pins.
+    let _ = maps::FRAGMENTS.insert(key, route, 0);
 }
 
 /// What a slot of the ring pool holds: in a ring the id of a target, or an answer.

@@ -1,5 +1,5 @@
 use std::{
-    collections::{BTreeSet, HashMap, HashSet},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     hash::Hash,
     net::IpAddr,
     sync::Arc,
@@ -21,6 +21,19 @@ use crate::{
 pub struct Clients {
     partition: Arc<Partition>,
     kinds: Vec<Kind>,
+    /// The groups that may decide differently for different classes.
+    by_class: BTreeSet<Name>,
+    /// By root group.
+    meanings: BTreeMap<Name, Arc<Meanings>>,
+}
+
+/// What all classes mean to a root group. Health makes no difference to it.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Meanings {
+    /// Each meaning once.
+    pub clients: Vec<policy::Client>,
+    /// For each class which of them.
+    pub of_class: Vec<usize>,
 }
 
 /// What an input says, by its choices.
@@ -73,10 +86,16 @@ impl Clients {
         if groups.iter().any(|it| asks_latency(it)) {
             add(latencies(model, &groups));
         }
-        Self {
+        let mut clients = Self {
             partition: Arc::new(partition(model, &inputs)),
             kinds,
-        }
+            ..Self::default()
+        };
+        let groups = model.groups.keys();
+        let by_class = groups.filter(|group| clients.is_by_class(model, group));
+        clients.by_class = by_class.cloned().collect();
+        clients.meanings = clients.meanings_of_roots(model);
+        clients
     }
 
     /// The classes.
@@ -89,31 +108,59 @@ impl Clients {
         self.partition.class_of(client)
     }
 
-    /// Whether a root group may decide differently for different classes.
-    pub fn tells_apart(&self, model: &Model, root: &Name) -> bool {
-        !self.asked_by(model, root).is_empty() || self.prefers(model, root).next().is_some()
+    /// Whether a group may decide differently for different classes.
+    pub fn tells_apart(&self, group: &Name) -> bool {
+        self.by_class.contains(group)
     }
 
-    /// What all classes mean to a root group: each meaning once, and for each class which it is.
-    pub fn meanings(&self, model: &Model, root: &Name) -> (Vec<policy::Client>, Vec<usize>) {
+    /// What all classes mean to a root group.
+    ///
+    /// # Panics
+    ///
+    /// No service names the group.
+    pub fn meanings(&self, root: &Name) -> &Meanings {
+        &self.meanings[root]
+    }
+
+    /// The same for all root groups. Those that ask for the same of classes share it.
+    fn meanings_of_roots(&self, model: &Model) -> BTreeMap<Name, Arc<Meanings>> {
+        let mut known = HashMap::new();
+        let roots = model.root_groups().into_iter();
+        let meanings = roots
+            .filter(|root| model.groups.contains_key(*root))
+            .map(|root| {
+                let meanings = || Arc::new(self.meanings_of(model, root));
+                let meanings = match self.prefers(model, root).next() {
+                    Some(_) => meanings(),
+                    None => {
+                        let asked = (self.asked_by(model, root), is_v4(model, root));
+                        Arc::clone(known.entry(asked).or_insert_with(meanings))
+                    }
+                };
+                (root.clone(), meanings)
+            });
+        meanings.collect()
+    }
+
+    fn meanings_of(&self, model: &Model, root: &Name) -> Meanings {
         let classes = &self.partition.classes;
-        if !self.tells_apart(model, root) {
-            return (vec![self.client(model, root, 0)], vec![0; classes.len()]);
-        }
         let asked = self.asked_by(model, root);
         let mut known = HashMap::new();
-        let mut meanings = Vec::new();
-        let mut of_class = Vec::with_capacity(classes.len());
+        let mut meanings = Meanings::default();
         for class in classes {
             let choices: Vec<usize> = asked.iter().map(|input| class.inputs[*input]).collect();
             let prefer = self.prefer(model, root, class);
             let meaning = *known.entry((choices, prefer)).or_insert_with_key(|_| {
-                meanings.push(self.client_of(model, root, class));
-                meanings.len() - 1
+                meanings.clients.push(self.client_of(model, root, class));
+                meanings.clients.len() - 1
             });
-            of_class.push(meaning);
+            meanings.of_class.push(meaning);
         }
-        (meanings, of_class)
+        meanings
+    }
+
+    fn is_by_class(&self, model: &Model, group: &Name) -> bool {
+        !self.asked_by(model, group).is_empty() || self.prefers(model, group).next().is_some()
     }
 
     /// What a class means to a root group.
@@ -122,8 +169,7 @@ impl Clients {
     }
 
     fn client_of(&self, model: &Model, root: &Name, class: &Class) -> policy::Client {
-        let v4 = services_of(model, root).all(|it| it.address.is_ipv4());
-        let mut client = policy::Client::unknown(v4);
+        let mut client = policy::Client::unknown(is_v4(model, root));
         client.prefer = self.prefer(model, root, class);
         for (kind, choice) in self.kinds.iter().zip(&class.inputs) {
             match kind {
@@ -199,6 +245,11 @@ fn services_of<'a>(model: &'a Model, root: &'a Name) -> impl Iterator<Item = &'a
         service.group == *root || routes.any(|group| group == Some(root))
     };
     model.services.values().filter(move |it| leads(it))
+}
+
+/// Whether no clients of IPv6 come to a group.
+fn is_v4(model: &Model, root: &Name) -> bool {
+    services_of(model, root).all(|it| it.address.is_ipv4())
 }
 
 /// Whether clients of both families come to a group.
@@ -303,10 +354,12 @@ fn latencies(model: &Model, groups: &[&Group]) -> (Input, Kind) {
     });
     let regions: BTreeSet<&LatencyRegion> = regions.collect();
     let project = |row: Option<&Arc<LatencyRow>>| {
-        let told = row?.iter().filter(|(region, _)| regions.contains(region));
-        let told: LatencyRow = told
-            .map(|(region, latency)| (region.clone(), *latency))
-            .collect();
+        // All rows share the names of regions.
+        let told = row?.iter().filter_map(|(region, latency)| {
+            let region = *regions.get(region)?;
+            Some((region.clone(), *latency))
+        });
+        let told: LatencyRow = told.collect();
         (!told.is_empty()).then(|| Arc::new(told))
     };
     let (input, rows) = projected(model.whereabouts.latencies(), project);

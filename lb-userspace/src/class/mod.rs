@@ -18,7 +18,7 @@ use std::{
 use lb_common::ServiceKey;
 
 pub use self::{
-    clients::Clients,
+    clients::{Clients, Meanings},
     sweep::{Address, extend, laid, runs},
 };
 use crate::{

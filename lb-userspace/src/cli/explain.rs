@@ -83,9 +83,8 @@ impl Arguments {
         let classes = match self.offline()? {
             Some(offline) => {
                 let Offline { model, clients, .. } = &offline;
-                let decide = |group: &_, client: &_| decide(&offline.scene(), group, client);
                 let service = model.service(&self.service)?;
-                ServiceClasses::of(model, clients, service, decide, ring)
+                ServiceClasses::of(clients, &offline.scene(), service, ring)
             }
             None => {
                 let service = self.service.clone();

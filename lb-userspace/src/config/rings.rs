@@ -12,7 +12,7 @@ use super::assume::Assumed;
 use crate::{
     class::Clients,
     model::{AllDown, Group, Member, MemberState, Model, Name, Share, Spread, Stage, Who},
-    policy::{SUBSET_BUCKETS, Scene, decide},
+    policy::{SUBSET_BUCKETS, Scene, decide_all},
     table::{self, Shares, ring_length, rows_length, spread},
 };
 
@@ -65,8 +65,7 @@ pub(super) fn rings(model: &Model, clients: &Clients) -> Rings {
     let mut bounds = Bounds::new(&model.groups);
     for root in model.root_groups() {
         let mut spreads = Vec::new();
-        for client in clients.meanings(model, root).0 {
-            let decision = decide(&scene, root, &client);
+        for decision in decide_all(&scene, root, &clients.meanings(root).clients).distinct {
             if let Some(answer) = decision.rows.answer() {
                 answers.insert(answer);
                 continue;

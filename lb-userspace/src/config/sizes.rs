@@ -59,7 +59,7 @@ fn check_clients(root: &Table<'_>, Checked { model, clients, .. }: &Checked) {
     }
     let tells_apart = |it: &&Service| {
         let mut groups = it.groups();
-        !it.rules.is_empty() || groups.any(|group| clients.tells_apart(model, group))
+        !it.rules.is_empty() || groups.any(|group| clients.tells_apart(group))
     };
     let by_class = model.services.values().filter(tells_apart);
     let rows: BTreeSet<(&Name, Vec<_>)> = by_class.map(row).collect();

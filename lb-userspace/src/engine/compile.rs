@@ -9,7 +9,7 @@ use super::{
 use crate::{
     model::{Admin, Backend, Group, Health, Initial, Mac, Member, MemberState, Name, Ramp},
     neighbour::Way,
-    policy::{Client, Destination},
+    policy::{Client, Destination, decide_all},
     probe::History,
     table::{Image, Ring, ServiceSpec, Spread, TargetKey, TargetSpec, affinity, ring, spread},
 };
@@ -45,7 +45,7 @@ impl Engine {
                 group: service.group.clone(),
                 routes: service.rules.iter().map(|it| it.route.clone()).collect(),
                 by_class: !service.rules.is_empty()
-                    || groups.any(|group| self.clients.tells_apart(&self.model, group)),
+                    || groups.any(|group| self.clients.tells_apart(group)),
             };
             image.services.insert(service.key(), spec);
         }
@@ -83,7 +83,8 @@ impl Engine {
     }
 
     fn decide(&self, root: &Name, known: &Known<'_>, basis: Basis, image: &mut Image) -> Made {
-        let (meanings, of_class) = self.clients.meanings(&self.model, root);
+        let meanings = self.clients.meanings(root);
+        let decisions = decide_all(&known.scene(), root, &meanings.clients);
         let mut made = Made {
             basis: Some(basis),
             best_effort: false,
@@ -91,24 +92,23 @@ impl Engine {
             spreads: Vec::new(),
             used: BTreeSet::new(),
         };
-        let mut view_of = Vec::with_capacity(meanings.len());
         let mut views = HashMap::new();
-        for client in &meanings {
-            let decision = known.decide(root, client);
+        let view_of = decisions.distinct.iter().map(|decision| {
             made.best_effort |= decision.all().any(|it| it.best_effort);
             made.no_answer &= decision.rows.answer().is_some();
-            made.used.extend(decision.rows.total().into_keys());
-            let spread = spread(&self.model.backends, &decision);
-            let view = *views.entry(spread).or_insert_with_key(|spread| {
+            made.used.extend(decision.rows.destinations().cloned());
+            let spread = spread(&self.model.backends, decision);
+            *views.entry(spread).or_insert_with_key(|spread| {
                 made.spreads.push(spread.clone());
-                made.spreads.len() - 1
-            });
-            view_of.push(view as u32);
-        }
+                made.spreads.len() as u32 - 1
+            })
+        });
+        let view_of: Vec<u32> = view_of.collect();
         let rings = made.spreads.iter().map(|spread| self.ring(root, spread));
         image.rings.insert(root.clone(), rings.collect());
-        if self.clients.tells_apart(&self.model, root) {
-            let views = of_class.into_iter().map(|meaning| view_of[meaning]);
+        if self.clients.tells_apart(root) {
+            let decision_of = meanings.of_class.iter().map(|it| decisions.of_client[*it]);
+            let views = decision_of.map(|decision| view_of[decision]);
             image.views.insert(root.clone(), views.collect());
         }
         made
@@ -206,7 +206,8 @@ impl Engine {
         };
         let probe = group.probe.as_ref();
         let key = key(&self.model, group, member);
-        let history = self.history(group, member);
+        let of_stream = key.as_ref().and_then(|key| self.histories.get(key));
+        let history = of_stream.and_then(|it| it.get(&group.name));
         let health = history.map_or(Health::Up, History::health);
         let mut why = history.map_or_else(|| "not probed".into(), History::why);
         if let Some(failure) = key.as_ref().and_then(|key| self.failures.get(key))

@@ -156,11 +156,12 @@ impl Engine {
     pub fn explain_classes(&self, service: &str) -> Result<ServiceClasses, Refusal> {
         let service = self.model.service(service)?;
         let known = Known::new(self);
-        let decide = |group: &Name, client: &_| known.decide(group, client);
-        let ring = |group: &Name, spread: &_| self.ring(group, spread);
+        let (scene, ring) = (known.scene(), |group: &_, spread: &_| {
+            self.ring(group, spread)
+        });
         Ok(ServiceClasses {
             undecided: service.groups().any(|group| known.undecided(group)),
-            ..ServiceClasses::of(&self.model, &self.clients, service, decide, ring)
+            ..ServiceClasses::of(&self.clients, &scene, service, ring)
         })
     }
 
@@ -213,7 +214,7 @@ impl Engine {
             .and_then(|image| image.rings.get(&group.name));
         let client = self.unknown_client(&group.name);
         let decision = known.decide(&group.name, &client);
-        let healths = healths(&known.scene(), &group.name, &client);
+        let healths = healths(&known.scene(), &group.name);
         let member = |index: MemberIndex| {
             let state = &states[index];
             let (health, why) = healths[index].clone();
@@ -247,7 +248,7 @@ impl Engine {
             undecided: known.undecided(&group.name),
             best_effort: decision.best_effort,
             no_answer: decision.rows.answer().is_some(),
-            by_client: self.clients.tells_apart(&self.model, &group.name),
+            by_client: self.clients.tells_apart(&group.name),
             ring_hash: rings.map(|rings| format!("{:016x}", rings_hash(rings))),
             members: (0..group.members.len()).map(member).collect(),
         }

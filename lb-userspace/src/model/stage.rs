@@ -161,7 +161,7 @@ pub enum LatencySource {
 }
 
 /// What a stage `weight` spreads.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Spread {
     /// Clients: all flows of one go the same way (S74, R5).
     Client,

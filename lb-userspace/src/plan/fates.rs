@@ -3,7 +3,7 @@ use std::{collections::BTreeMap, rc::Rc};
 use super::Side;
 use crate::{
     model::{Name, NoAnswer, Route, Service},
-    policy::{Destination, Parts, Rows, decide},
+    policy::{Destination, Parts, Rows, decide_all},
 };
 
 /// What clients of each class get of each service of a configuration.
@@ -15,7 +15,7 @@ pub(super) struct Fates<'a> {
 
 /// What clients get of a group that services name.
 struct Root {
-    /// Each once for what classes mean to it.
+    /// Each once.
     parts: Vec<Rc<Parts>>,
     /// For each class which of them.
     of_class: Vec<usize>,
@@ -29,12 +29,15 @@ impl<'a> Fates<'a> {
         };
         let answers = [NoAnswer::Drop, NoAnswer::Pass, NoAnswer::Reject].map(answer);
         let root = |name: &'a Name| {
-            let (meanings, of_class) = side.clients.meanings(side.model, name);
-            let decisions = meanings
-                .iter()
-                .map(|client| decide(&side.scene, name, client));
-            let parts = decisions.map(|it| Rc::new(it.rows.total())).collect();
-            (name, Root { parts, of_class })
+            let meanings = side.clients.meanings(name);
+            let decisions = decide_all(&side.scene, name, &meanings.clients);
+            let parts = decisions.distinct.iter().map(|it| Rc::new(it.rows.total()));
+            let of_class = meanings.of_class.iter().map(|it| decisions.of_client[*it]);
+            let root = Root {
+                parts: parts.collect(),
+                of_class: of_class.collect(),
+            };
+            (name, root)
         };
         Self {
             roots: side.model.root_groups().into_iter().map(root).collect(),

@@ -1,6 +1,9 @@
+use std::fmt;
+
 use super::{
-    Split, Step,
-    candidate::{Candidate, Standing},
+    Step,
+    candidate::Candidate,
+    step::{Candidates, Split},
 };
 use crate::model::{AllDown, Percent};
 
@@ -9,46 +12,68 @@ use crate::model::{AllDown, Percent};
 pub(super) fn run(
     all_down: AllDown,
     min_healthy_weight: Option<Percent>,
-    candidates: Vec<Candidate<'_>>,
+    candidates: Candidates<'_>,
 ) -> Step<'_> {
-    let little = min_healthy_weight.and_then(|least| too_little(&candidates, least));
-    let why = match little {
+    let in_use = || candidates.iter().filter(|it| !it.is_stopped());
+    let little = min_healthy_weight.and_then(|least| too_little(in_use(), least));
+    let why: &dyn fmt::Display = match &little {
         Some(why) => why,
-        None if candidates.iter().any(|it| it.standing.is_available()) => {
-            return Step::Narrowed(Split::new(candidates, Candidate::unhealthy));
+        None if candidates.iter().any(Candidate::is_available) => {
+            return Step::Narrowed(candidates.keep(Candidate::is_available, trouble));
         }
-        None => "no member is healthy".to_owned(),
-    };
-    let in_use = |candidates| {
-        Split::new(candidates, |it: &Candidate<'_>| {
-            let is_stopped = it.standing == Standing::Stopped;
-            is_stopped.then(|| it.unhealthy()).flatten()
-        })
+        None => &"no member is healthy",
     };
     match all_down {
         AllDown::AsIfHealthy => {
-            let split = in_use(candidates);
-            Step::BestEffort(split.with_note(format!("{why}: all are used as if they were")))
+            let note = format_args!("{why}: all are used as if they were");
+            Step::BestEffort(not_stopped(candidates).with_note(note))
         }
-        AllDown::Backup => Step::Backup(why),
-        AllDown::NoAnswer => Step::NoAnswer(why),
+        AllDown::Backup => Step::Backup(candidates.note(format_args!("{why}"))),
+        AllDown::NoAnswer => Step::NoAnswer(candidates.note(format_args!("{why}"))),
         AllDown::RoundRobin => {
-            let split = in_use(candidates);
-            Step::RoundRobin(split.with_note(format!("{why}: all get equal parts")))
+            let note = format_args!("{why}: all get equal parts");
+            Step::RoundRobin(not_stopped(candidates).with_note(note))
         }
     }
 }
 
-/// Why the healthy members carry too little of the weight, for people; none if they carry enough.
-pub(super) fn too_little(members: &[Candidate<'_>], least: Percent) -> Option<String> {
-    let sum = |only_available: bool| -> u64 {
-        let members = members.iter();
-        members
-            .filter(|it| !only_available || it.standing.is_available())
-            .map(|it| u64::from(it.member.weight.value()))
-            .sum()
-    };
-    let (healthy, all, least) = (sum(true), sum(false), u64::from(least.value()));
-    (healthy * 100 < least * all)
-        .then(|| format!("healthy weight {healthy} of {all} is below {least} %"))
+fn not_stopped(candidates: Candidates<'_>) -> Split<'_> {
+    candidates.keep(|it| !it.is_stopped(), trouble)
+}
+
+fn trouble(it: &Candidate<'_>) -> String {
+    it.trouble().to_string()
+}
+
+/// The healthy members of a group carry too little of the weight. For people it is the reason.
+pub(super) struct TooLittle {
+    healthy: u64,
+    all: u64,
+    least: Percent,
+}
+
+impl fmt::Display for TooLittle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (healthy, all, least) = (self.healthy, self.all, self.least.value());
+        write!(f, "healthy weight {healthy} of {all} is below {least} %")
+    }
+}
+
+/// Whether the healthy members carry too little of the weight.
+pub(super) fn too_little<'a>(
+    members: impl Iterator<Item = &'a Candidate<'a>>,
+    least: Percent,
+) -> Option<TooLittle> {
+    let (mut healthy, mut all) = (0, 0);
+    for it in members {
+        let weight = u64::from(it.member.weight.value());
+        all += weight;
+        healthy += if it.is_available() { weight } else { 0 };
+    }
+    let is_little = healthy * 100 < u64::from(least.value()) * all;
+    is_little.then_some(TooLittle {
+        healthy,
+        all,
+        least,
+    })
 }

@@ -1,15 +1,17 @@
 //! Members that are in the running.
 
-use std::{borrow::Cow, time::Duration};
+use std::{borrow::Cow, fmt, net::IpAddr, time::Duration};
 
-use super::{Client, MemberIndex, Scene, nested};
-use crate::model::{Admin, Health, Location, Member, MemberState, Name, Ramp, Who};
+use super::{Client, MemberIndex};
+use crate::model::{Admin, Health, Location, Member, MemberState, Ramp};
 
-/// A member that is still in the running.
+/// A member of a group, as it stands for all clients.
 #[derive(Clone, Debug)]
 pub(super) struct Candidate<'a> {
     pub(super) index: MemberIndex,
     pub(super) member: &'a Member,
+    /// It may get new flows, as far as switches, weight and way go.
+    pub(super) takes_part: bool,
     pub(super) admin: Admin,
     pub(super) unreachable: Option<&'a str>,
     pub(super) standing: Standing,
@@ -17,13 +19,12 @@ pub(super) struct Candidate<'a> {
     pub(super) why: Cow<'a, str>,
     /// How much of its weight counts.
     pub(super) ramp: Ramp,
-    /// By this edge's probes.
+    /// Its latency by this edge's probes.
     pub(super) probed: Option<Duration>,
-    /// By the table of the client's prefix.
-    pub(super) measured: Option<Duration>,
+    /// The place of its region among those of the roster.
+    pub(super) region: Option<usize>,
     pub(super) location: Option<&'a Location>,
-    /// Whether the client can be sent to it, as far as its address family goes.
-    pub(super) suits: bool,
+    pub(super) families: Families,
 }
 
 /// How a member stands with its health.
@@ -47,7 +48,7 @@ impl Standing {
         matches!(self, Self::Unchecked | Self::Up)
     }
 
-    fn of(state: &MemberState) -> Self {
+    pub(super) fn of(state: &MemberState) -> Self {
         match state.health {
             Health::Up => Self::Up,
             Health::Checking if state.is_available() => Self::Unchecked,
@@ -57,76 +58,53 @@ impl Standing {
     }
 }
 
-/// Every member of a group.
-pub(super) fn all<'a>(scene: &Scene<'a>, group: &Name, client: &Client) -> Vec<Candidate<'a>> {
-    let (group, states) = scene.group(group);
-    debug_assert_eq!(group.members.len(), states.len());
-    let members = group.members.iter().zip(states).enumerate();
-    members
-        .map(|(index, (member, state))| {
-            let mut candidate = Candidate {
-                index,
-                member,
-                admin: state.admin,
-                unreachable: None,
-                standing: Standing::Up,
-                why: Cow::Borrowed(""),
-                ramp: state.ramp,
-                probed: None,
-                measured: measured(scene, member, client),
-                location: scene.location(member),
-                suits: true,
-            };
-            match &member.who {
-                Who::Backend(name) => {
-                    candidate.suits = client.reaches(scene.backends[name].address);
-                    candidate.take_health(state);
-                }
-                Who::Group(name) => {
-                    let health = nested::health(scene, name, member.min_healthy, client);
-                    candidate.standing = health.standing;
-                    candidate.why = Cow::Owned(health.why);
-                    candidate.probed = health.latency;
-                    candidate.suits = health.suits;
-                }
-            }
-            if member.stopped {
-                candidate.standing = Standing::Stopped;
-                candidate.why = Cow::Borrowed("stopped in the configuration");
-            }
-            candidate
-        })
-        .collect()
+/// The address families of whom a member can serve.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Families {
+    pub(super) v4: bool,
+    pub(super) v6: bool,
 }
 
-impl<'a> Candidate<'a> {
-    fn take_health(&mut self, state: &'a MemberState) {
-        self.unreachable = state.unreachable.as_deref();
-        self.probed = state.latency;
-        if self.member.always_serve {
-            self.why = Cow::Borrowed("always serves");
-        } else {
-            self.standing = Standing::of(state);
-            self.why = Cow::Borrowed(&state.why);
+impl Families {
+    pub(super) fn of(address: IpAddr) -> Self {
+        Self {
+            v4: address.is_ipv4(),
+            v6: address.is_ipv6(),
         }
     }
 
-    /// Why it is not available, for people; none if it is.
-    pub(super) fn unhealthy(&self) -> Option<String> {
+    pub(super) fn with(self, other: Self) -> Self {
+        Self {
+            v4: self.v4 || other.v4,
+            v6: self.v6 || other.v6,
+        }
+    }
+
+    pub(super) fn suit(self, client: &Client) -> bool {
+        if client.v4 { self.v4 } else { self.v6 }
+    }
+}
+
+impl Candidate<'_> {
+    pub(super) fn is_available(&self) -> bool {
+        self.standing.is_available()
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        self.standing == Standing::Stopped
+    }
+
+    /// Why it is not available, for people.
+    pub(super) fn trouble(&self) -> impl fmt::Display {
         let standing = match self.standing {
-            Standing::Unchecked | Standing::Up => return None,
+            Standing::Unchecked | Standing::Up => "available",
             Standing::Checking => "no verdict yet",
             Standing::Down => "not healthy",
             Standing::Stopped => "stopped",
         };
-        Some(match &*self.why {
-            "" => standing.to_owned(),
-            why => format!("{standing}: {why}"),
+        fmt::from_fn(move |f| match &*self.why {
+            "" => f.write_str(standing),
+            why => write!(f, "{standing}: {why}"),
         })
     }
-}
-
-fn measured(scene: &Scene<'_>, member: &Member, client: &Client) -> Option<Duration> {
-    let region = scene.region(member)?;
-    client.latencies.as_ref()?.get(region).copied()
 }

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Client, Decision, Destination, RingSummary, Rows, explain::Told};
+use super::{Decision, Destination, RingSummary, Rows, Scene, decide_all, explain::Told};
 use crate::{
     class::Clients,
-    model::{Model, Name, Prefix, Route, Service, family},
+    model::{Name, Prefix, Route, Service, family},
     table::{ClassTable, Ring, Spread, spread},
 };
 
@@ -52,19 +52,18 @@ pub struct ClassSummary {
 type Verdict = (Told, RingSummary);
 
 impl ServiceClasses {
-    /// The classes of a service's clients; `clients` are all classes of its configuration, `decide` decides
-    /// for a group and a client, and `ring` makes the ring of it.
+    /// The classes of a service's clients; `clients` are all classes of its configuration, and `ring` makes
+    /// the ring of a group.
     pub fn of(
-        model: &Model,
         clients: &Clients,
+        scene: &Scene<'_>,
         service: &Service,
-        decide: impl Fn(&Name, &Client) -> Decision,
         ring: impl Fn(&Name, &Spread) -> Ring,
     ) -> Self {
         let partition = clients.partition();
         let groups: BTreeMap<&Name, _> = service
             .groups()
-            .map(|group| (group, Verdicts::of(model, clients, group, &decide, &ring)))
+            .map(|group| (group, Verdicts::of(clients, scene, group, &ring)))
             .collect();
         let summary = |(class, prefixes): (usize, Vec<Prefix>)| {
             let route = partition.classes[class].routes.get(&service.key());
@@ -89,7 +88,7 @@ impl ServiceClasses {
         let is_v4 = service.address.is_ipv4();
         let mut groups_told = service.groups();
         let by_class =
-            !service.rules.is_empty() || groups_told.any(|group| clients.tells_apart(model, group));
+            !service.rules.is_empty() || groups_told.any(|group| clients.tells_apart(group));
         let classes = if by_class {
             let table = ClassTable::of(partition);
             let of_family = match is_v4 {
@@ -112,7 +111,7 @@ impl ServiceClasses {
 
 /// What a group does for all classes.
 struct Verdicts {
-    /// Each once for what classes mean to the group.
+    /// Each decision once.
     verdicts: Vec<Verdict>,
     /// For each class which of them.
     of_class: Vec<usize>,
@@ -120,17 +119,16 @@ struct Verdicts {
 
 impl Verdicts {
     fn of(
-        model: &Model,
         clients: &Clients,
+        scene: &Scene<'_>,
         group: &Name,
-        decide: impl Fn(&Name, &Client) -> Decision,
         ring: impl Fn(&Name, &Spread) -> Ring,
     ) -> Self {
-        let (meanings, of_class) = clients.meanings(model, group);
+        let meanings = clients.meanings(group);
+        let decisions = decide_all(scene, group, &meanings.clients);
         let mut rings: Vec<(Spread, RingSummary)> = Vec::new();
-        let verdict = |client: &Client| {
-            let decision = decide(group, client);
-            let spread = spread(&model.backends, &decision);
+        let verdict = |decision: &Decision| {
+            let spread = spread(scene.backends, decision);
             let known = rings.iter().find(|(of, _)| *of == spread);
             let summary = known.map(|(_, summary)| summary.clone());
             let summary = summary.unwrap_or_else(|| {
@@ -140,9 +138,10 @@ impl Verdicts {
             });
             (Told::of(&decision.rows), summary)
         };
+        let of_class = meanings.of_class.iter().map(|it| decisions.of_client[*it]);
         Self {
-            verdicts: meanings.iter().map(verdict).collect(),
-            of_class,
+            of_class: of_class.collect(),
+            verdicts: decisions.distinct.iter().map(verdict).collect(),
         }
     }
 

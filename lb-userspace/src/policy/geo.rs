@@ -1,7 +1,4 @@
-use super::{
-    Client, Split, Step,
-    candidate::{Candidate, Standing},
-};
+use super::{Client, Step, candidate::Candidate, step::Candidates};
 use crate::model::{NoRegion, Region, StoppedRegion, UnhealthyRegion};
 
 /// Keeps the member that the client's region is mapped to, or else the next coarser region (S77-S88).
@@ -11,49 +8,45 @@ pub(super) fn run<'a>(
     on_unhealthy: UnhealthyRegion,
     on_stopped: StoppedRegion,
     client: &Client,
-    candidates: Vec<Candidate<'a>>,
+    candidates: Candidates<'a>,
 ) -> Step<'a> {
     for region in client.region.chain() {
         let mapped = |it: &&Candidate<'_>| it.member.geo.contains(&region);
         let Some(found) = candidates.iter().find(mapped) else {
             continue;
         };
-        let name = found.member.name();
-        let Some(why) = found.unhealthy() else {
+        if found.is_available() {
             return only(region, client.region, candidates);
-        };
-        let refused = format!("{region} is mapped to {name}, which is {why}");
-        match (
-            found.standing == Standing::Stopped,
-            on_stopped,
-            on_unhealthy,
-        ) {
+        }
+        let is_stopped = found.is_stopped();
+        match (is_stopped, on_stopped, on_unhealthy) {
             (true, StoppedRegion::Climb, _) | (false, _, UnhealthyRegion::Climb) => {}
             (true, StoppedRegion::NoAnswer, _) | (false, _, UnhealthyRegion::NoAnswer) => {
-                return Step::NoAnswer(refused);
+                let (name, trouble) = (found.member.name(), found.trouble());
+                let why = format_args!("{region} is mapped to {name}, which is {trouble}");
+                return Step::NoAnswer(candidates.note(why));
             }
             (false, _, UnhealthyRegion::Serve) => return only(region, client.region, candidates),
         }
     }
-    let why = format!(
-        "nobody is mapped to {} or a region around it",
-        client.region
-    );
+    let region = client.region;
+    let why = format_args!("nobody is mapped to {region} or a region around it");
     match on_no_match {
-        NoRegion::Continue => {
-            Step::Narrowed(Split::all(candidates).with_note(format!("{why}: all go on")))
-        }
-        NoRegion::NoAnswer => Step::NoAnswer(why),
+        NoRegion::Continue => Step::Narrowed(
+            candidates
+                .keep_all()
+                .with_note(format_args!("{why}: all go on")),
+        ),
+        NoRegion::NoAnswer => Step::NoAnswer(candidates.note(why)),
     }
 }
 
-fn only(region: Region, client: Region, candidates: Vec<Candidate<'_>>) -> Step<'_> {
-    let why = if region == client {
-        format!("not mapped to {client}")
-    } else {
-        format!("not mapped to {region}, which {client} is in")
-    };
-    Step::Narrowed(Split::new(candidates, |it| {
-        (!it.member.geo.contains(&region)).then(|| why.clone())
-    }))
+fn only(region: Region, client: Region, candidates: Candidates<'_>) -> Step<'_> {
+    Step::Narrowed(candidates.keep(
+        |it| it.member.geo.contains(&region),
+        |_| match region == client {
+            true => format!("not mapped to {client}"),
+            false => format!("not mapped to {region}, which {client} is in"),
+        },
+    ))
 }

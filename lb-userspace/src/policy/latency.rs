@@ -1,45 +1,48 @@
 use std::time::Duration;
 
-use super::{Split, Step, candidate::Candidate};
+use super::{Step, candidate::Candidate, step::Candidates};
 use crate::model::LatencySource;
 
 /// Keeps members whose latency is at most `window` above the lowest (S7, S12, S68, D87). A member
-/// without a latency is left out while another one has one; when none has, all go on (R4).
-pub(super) fn run(
+/// without a latency is left out while another one has one; when none has, all go on (R4). `measured` has
+/// the client's latency for each region of the roster.
+pub(super) fn run<'a>(
     source: LatencySource,
     window: Duration,
-    candidates: Vec<Candidate<'_>>,
-) -> Step<'_> {
+    measured: &[Option<Duration>],
+    candidates: Candidates<'a>,
+) -> Step<'a> {
     let latency = |it: &Candidate<'_>| match source {
-        LatencySource::Client => it.measured,
+        LatencySource::Client => measured[it.region?],
         LatencySource::Probe => it.probed,
     };
-    let known = candidates.iter().filter_map(|it| Some((latency(it)?, it)));
-    let lowest = known.min_by_key(|(latency, it)| (*latency, it.member.name()));
-    let Some((lowest, fastest)) = lowest.map(|(latency, it)| (latency, it.member.name().clone()))
-    else {
-        let note = match source {
+    let known = candidates
+        .iter()
+        .filter_map(|it| Some((latency(it)?, it.member.name())));
+    let Some((lowest, fastest)) = known.min() else {
+        return Step::Narrowed(candidates.keep_all().with_note(match source {
             LatencySource::Client => {
-                "no latency is known between the client and a member: all go on"
+                format_args!("no latency is known between the client and a member: all go on")
             }
-            LatencySource::Probe => "no member has a latency yet: all go on",
-        };
-        return Step::Narrowed(Split::all(candidates).with_note(note.to_owned()));
+            LatencySource::Probe => format_args!("no member has a latency yet: all go on"),
+        }));
     };
-    Step::Narrowed(Split::new(candidates, |it| {
-        let Some(latency) = latency(it) else {
-            let lowest = millis(lowest);
-            return Some(match source {
-                LatencySource::Client => format!("no latency known, and {fastest} has {lowest}"),
-                LatencySource::Probe => format!("no latency yet, and {fastest} has {lowest}"),
-            });
-        };
-        let gap = latency - lowest;
-        (gap > window).then(|| {
-            let (gap, window) = (millis(gap), millis(window));
-            format!("{gap} slower than {fastest}, the window is {window}")
-        })
-    }))
+    let highest = lowest.saturating_add(window);
+    Step::Narrowed(candidates.keep(
+        |it| latency(it).is_some_and(|latency| latency <= highest),
+        |it| match (latency(it), source) {
+            (Some(latency), _) => {
+                let (gap, window) = (millis(latency - lowest), millis(window));
+                format!("{gap} slower than {fastest}, the window is {window}")
+            }
+            (None, LatencySource::Client) => {
+                format!("no latency known, and {fastest} has {}", millis(lowest))
+            }
+            (None, LatencySource::Probe) => {
+                format!("no latency yet, and {fastest} has {}", millis(lowest))
+            }
+        },
+    ))
 }
 
 /// `45 ms`, `0.125 ms`: rounded up to microseconds, so that what is above a window looks so.

@@ -2,7 +2,7 @@
 //!
 //! A group's stages are asked in turn. Each one gets the candidates that the one before it kept,
 //! and either narrows them down or decides. A new kind of stage is a variant of [`Stage`], a file
-//! here and an arm in `Walk::ask`.
+//! here and an arm in `Walk::ask`. Whom they leave is a `Choice`; `share` makes shares of it.
 
 mod available;
 mod candidate;
@@ -17,8 +17,11 @@ mod nested;
 mod prefer;
 mod priority;
 mod proximity;
+mod roster;
 mod rows;
 mod scene;
+mod share;
+mod step;
 mod subnet;
 mod subset;
 #[cfg(test)]
@@ -26,11 +29,14 @@ mod tests;
 mod walk;
 mod weight;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use self::{
     candidate::{Candidate, Standing},
-    walk::{Split, Step, Walk},
+    roster::Roster,
+    share::shared,
+    step::Step,
+    walk::{Question, choose},
 };
 pub use self::{
     classes::{ClassSummary, ServiceClasses},
@@ -58,14 +64,15 @@ pub struct Decision {
     pub rows: Rows,
     /// The all-down rule is in use, because no member is healthy.
     pub best_effort: bool,
-    /// The stages that were asked, in order.
+    /// The stages that were asked, in order; none if the decision was made with others, by
+    /// [`decide_all`].
     pub trace: Vec<StageTrace>,
     /// The decisions of the groups that get a part, or of the backup group.
     pub nested: Vec<Self>,
 }
 
 /// What one stage did: each candidate that it got was either kept or removed.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct StageTrace {
     /// `enabled`, `available`, `subnet`, `geo`, `prefer`, `proximity`, `priority`, `latency`,
     /// `subset`, `weight`, or `answer` where no member is left.
@@ -79,7 +86,7 @@ pub struct StageTrace {
 }
 
 /// A member that a stage took out.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Removal {
     /// Which member.
     pub member: MemberIndex,
@@ -99,29 +106,68 @@ impl Decision {
     }
 }
 
-/// What becomes of new flows of a client in a group.
+/// The decisions of a group for some clients.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Decisions {
+    /// In the order of the first clients that have them. Equal ones that came about differently may both
+    /// be here.
+    pub distinct: Vec<Decision>,
+    /// For each client which of them.
+    pub of_client: Vec<usize>,
+}
+
+/// What becomes of new flows of a client in a group, and how that came about.
 ///
 /// Members that may not be used at all are taken out before the first stage, as stage `enabled`.
 /// Whoever is left after the last stage shares by weight if there was a stage `weight`, else equally.
 /// A member that is a group hands its part to its own decision; if that has no answer, the answer of
 /// that group takes the part.
 pub fn decide(scene: &Scene<'_>, group: &Name, client: &Client) -> Decision {
-    Walk::new(scene, group, client).decide()
+    let roster = Roster::of(scene, group);
+    let asked = Question {
+        client,
+        latencies: &roster.latencies(client),
+        explained: true,
+    };
+    shared(&roster, choose(&roster, group, asked))
+}
+
+/// What becomes of new flows of many clients in a group. It is what [`decide`] says of each, without
+/// the reasons, and takes much less time: what does not depend on the client is found out once, and
+/// shares are worked out once for all clients whom the stages leave the same members.
+pub fn decide_all(scene: &Scene<'_>, group: &Name, clients: &[Client]) -> Decisions {
+    let roster = Roster::of(scene, group);
+    let mut known = HashMap::new();
+    let mut distinct = Vec::new();
+    let of_client = clients.iter().map(|client| {
+        let asked = Question {
+            client,
+            latencies: &roster.latencies(client),
+            explained: false,
+        };
+        let choice = choose(&roster, group, asked);
+        *known.entry(choice).or_insert_with_key(|choice| {
+            distinct.push(shared(&roster, choice.clone()));
+            distinct.len() - 1
+        })
+    });
+    Decisions {
+        of_client: of_client.collect(),
+        distinct,
+    }
 }
 
 /// What the health of each member is to its group, with what stands behind it for people: that of a
 /// group follows from its members.
-pub fn healths(scene: &Scene<'_>, group: &Name, client: &Client) -> Vec<(Health, String)> {
-    let of = |candidate: Candidate<'_>| {
+pub fn healths(scene: &Scene<'_>, group: &Name) -> Vec<(Health, String)> {
+    let of = |candidate: &Candidate<'_>| {
         let health = match candidate.standing {
             Standing::Stopped | Standing::Down => Health::Down,
             Standing::Checking | Standing::Unchecked => Health::Checking,
             Standing::Up => Health::Up,
         };
-        (health, candidate.why.into_owned())
+        (health, candidate.why.clone().into_owned())
     };
-    candidate::all(scene, group, client)
-        .into_iter()
-        .map(of)
-        .collect()
+    let roster = Roster::of(scene, group);
+    roster.members(group).iter().map(of).collect()
 }

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use super::{
-    Client, Scene, available,
-    candidate::{self, Candidate, Standing},
-    enabled,
+    available,
+    candidate::{Candidate, Families, Standing},
+    roster::Roster,
 };
-use crate::model::{MinHealthy, Name, Stage, Who};
+use crate::model::{Group, MinHealthy, Name, Stage};
 
 /// What a group looks like from outside.
 pub(super) struct Health {
@@ -15,57 +15,51 @@ pub(super) struct Health {
     pub(super) why: String,
     /// That of the fastest available member.
     pub(super) latency: Option<Duration>,
-    /// Whether one of its members suits the client's family.
-    pub(super) suits: bool,
+    /// Those that its members have.
+    pub(super) families: Families,
 }
 
-/// The health of a group by that of its members (D58): stopped if it is disabled, or none of its
-/// members takes part; healthy if enough members are; unchecked if enough are together with those
-/// without a verdict that get traffic; else not healthy. Not healthy either while too little of its
-/// weight is (D103).
-pub(super) fn health(scene: &Scene<'_>, name: &Name, min: MinHealthy, client: &Client) -> Health {
-    let group = &scene.groups[name];
-    let all = candidate::all(scene, name, client);
-    let suits = all.iter().any(|it| it.suits);
-    let members: Vec<_> = all
-        .into_iter()
-        .filter(|it| enabled::may_take_part(it) && it.standing != Standing::Stopped)
-        .collect();
-    let available = || members.iter().filter(|it| it.standing.is_available());
-    let latency = available().filter_map(|it| it.probed).min();
+/// The health of a group by that of its members, which the roster has (D58): stopped if it is disabled,
+/// or none of its members takes part; healthy if enough members are; unchecked if enough are together
+/// with those without a verdict that get traffic; else not healthy. Not healthy either while too little
+/// of its weight is (D103).
+pub(super) fn health(roster: &Roster<'_>, name: &Name, min: MinHealthy) -> Health {
+    let (group, all) = (roster.group(name), roster.members(name));
+    let takes_part = |it: &&Candidate<'_>| it.takes_part && !it.is_stopped();
+    let members: Vec<_> = all.iter().filter(takes_part).collect();
+    let available = members.iter().filter(|it| it.is_available());
     let (standing, why) = if !group.enabled {
-        let why = format!("group {name} is disabled");
-        (Standing::Stopped, why)
+        (Standing::Stopped, format!("group {name} is disabled"))
     } else if members.is_empty() {
-        (
-            Standing::Stopped,
-            format!("nobody in group {name} takes part"),
-        )
+        let why = format!("nobody in group {name} takes part");
+        (Standing::Stopped, why)
     } else {
-        judge(scene, &members, min, &group.stages)
+        judge(group, &members, min)
     };
     Health {
         standing,
         why,
-        latency,
-        suits,
+        latency: available.filter_map(|it| it.probed).min(),
+        families: all
+            .iter()
+            .map(|it| it.families)
+            .fold(Families::default(), Families::with),
     }
 }
 
-fn judge(
-    scene: &Scene<'_>,
-    members: &[Candidate<'_>],
-    min: MinHealthy,
-    stages: &[Stage],
-) -> (Standing, String) {
-    let up = Count::of(scene, members, |it| it == Standing::Up);
-    let serving = Count::of(scene, members, Standing::is_available);
-    let count = members.len();
-    let why = format!(
-        "{} of its {count} members healthy, {} needed",
-        up.all,
-        needed(min)
-    );
+fn judge(group: &Group, members: &[&Candidate<'_>], min: MinHealthy) -> (Standing, String) {
+    for stage in &group.stages {
+        if let Stage::Available {
+            min_healthy_weight: Some(least),
+            ..
+        } = stage
+            && let Some(why) = available::too_little(members.iter().copied(), *least)
+        {
+            return (Standing::Down, why.to_string());
+        }
+    }
+    let up = Count::of(members, |it| it == Standing::Up);
+    let serving = Count::of(members, Standing::is_available);
     let standing = if up.suffices(min) {
         Standing::Up
     } else if serving.suffices(min) {
@@ -73,16 +67,8 @@ fn judge(
     } else {
         Standing::Down
     };
-    for stage in stages {
-        if let Stage::Available {
-            min_healthy_weight: Some(least),
-            ..
-        } = stage
-            && let Some(why) = available::too_little(members, *least)
-        {
-            return (Standing::Down, why);
-        }
-    }
+    let (count, needed) = (members.len(), needed(min));
+    let why = format!("{} of its {count} members healthy, {needed} needed", up.all);
     (standing, why)
 }
 
@@ -95,16 +81,13 @@ struct Count {
 }
 
 impl Count {
-    fn of(scene: &Scene<'_>, members: &[Candidate<'_>], counts: impl Fn(Standing) -> bool) -> Self {
+    fn of(members: &[&Candidate<'_>], counts: impl Fn(Standing) -> bool) -> Self {
         let mut count = Self::default();
-        for member in members.iter().filter(|it| counts(it.standing)) {
+        for it in members.iter().filter(|it| counts(it.standing)) {
             count.all += 1;
-            if let Who::Backend(name) = &member.member.who {
-                if scene.backends[name].address.is_ipv4() {
-                    count.v4 += 1;
-                } else {
-                    count.v6 += 1;
-                }
+            if it.member.backend().is_some() {
+                count.v4 += u32::from(it.families.v4);
+                count.v6 += u32::from(it.families.v6);
             }
         }
         count

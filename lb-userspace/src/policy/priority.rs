@@ -1,11 +1,11 @@
-use super::{Split, Step, candidate::Candidate};
+use super::{Step, candidate::Candidate, step::Candidates};
 
 /// Keeps the lowest priority value in use (S6, S13).
-pub(super) fn run(candidates: Vec<Candidate<'_>>) -> Step<'_> {
-    let values = candidates.iter().map(|it| it.member.priority.value());
-    let best = values.min().unwrap_or_default();
-    Step::Narrowed(Split::new(candidates, |it| {
-        let own = it.member.priority.value();
-        (own > best).then(|| format!("priority {own}, and {best} is available"))
-    }))
+pub(super) fn run(candidates: Candidates<'_>) -> Step<'_> {
+    let own = |it: &Candidate<'_>| it.member.priority.value();
+    let best = candidates.iter().map(own).min().unwrap_or_default();
+    Step::Narrowed(candidates.keep(
+        |it| own(it) == best,
+        |it| format!("priority {}, and {best} is available", own(it)),
+    ))
 }

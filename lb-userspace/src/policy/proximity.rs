@@ -1,4 +1,6 @@
-use super::{Client, Split, Step, candidate::Candidate};
+use std::fmt;
+
+use super::{Client, Step, candidate::Candidate, step::Candidates};
 use crate::model::{Location, NoProximity};
 
 /// Keeps the members that have the most leading qualifiers in common with the client (R8), and those
@@ -6,7 +8,7 @@ use crate::model::{Location, NoProximity};
 pub(super) fn run<'a>(
     on_no_match: NoProximity,
     client: &Client,
-    candidates: Vec<Candidate<'a>>,
+    candidates: Candidates<'a>,
 ) -> Step<'a> {
     let place = client.location.as_ref();
     let depth = |it: &Candidate<'_>| {
@@ -16,27 +18,29 @@ pub(super) fn run<'a>(
     let deepest = candidates.iter().filter_map(depth).max().unwrap_or(0);
     let matches = |it: &Candidate<'_>| depth(it).is_none_or(|depth| depth > 0 && depth == deepest);
     if candidates.iter().any(matches) {
-        return Step::Narrowed(Split::new(candidates, |it| {
-            let location = it.location.filter(|_| !matches(it))?;
-            Some(format!(
-                "at {location}, and others are nearer to {}",
-                shown(place)
-            ))
-        }));
+        let farther = |location: &Location| {
+            format!("at {location}, and others are nearer to {}", shown(place))
+        };
+        return Step::Narrowed(
+            candidates.keep(matches, |it| it.location.map(farther).unwrap_or_default()),
+        );
     }
-    let why = format!("nobody is near to {}", shown(place));
+    let place = shown(place);
+    let why = format_args!("nobody is near to {place}");
     match on_no_match {
-        NoProximity::Continue => {
-            Step::Narrowed(Split::all(candidates).with_note(format!("{why}: all go on")))
-        }
-        NoProximity::NoAnswer => Step::NoAnswer(why),
+        NoProximity::Continue => Step::Narrowed(
+            candidates
+                .keep_all()
+                .with_note(format_args!("{why}: all go on")),
+        ),
+        NoProximity::NoAnswer => Step::NoAnswer(candidates.note(why)),
     }
 }
 
-fn shown(place: Option<&Location>) -> String {
-    match place {
-        Some(place) => place.to_string(),
+fn shown(place: Option<&Location>) -> impl fmt::Display {
+    fmt::from_fn(move |f| match place {
+        Some(place) => write!(f, "{place}"),
         // Its location is not known, or has nothing that a member's has: the class does not tell.
-        None => "the client".to_owned(),
-    }
+        None => f.write_str("the client"),
+    })
 }

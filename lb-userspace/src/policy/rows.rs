@@ -79,12 +79,17 @@ impl Rows {
         self.buckets.iter().map(|row| &self.rows[*row].1)
     }
 
+    /// Everything that some flows get; maybe more than once.
+    pub fn destinations(&self) -> impl Iterator<Item = &Destination> {
+        self.rows.iter().flat_map(|(_, flows)| flows.keys())
+    }
+
     /// The part of all flows that each destination gets.
     pub fn total(&self) -> Parts {
         let mut total = Parts::new();
         for (clients, flows) in &self.rows {
             for (to, part) in flows {
-                *total.entry(to.clone()).or_insert_with(Share::zero) += clients * part;
+                add(&mut total, to, product(clients, part));
             }
         }
         total
@@ -94,7 +99,7 @@ impl Rows {
     pub(super) fn by_client(parts: Vec<(Share, Self)>) -> Self {
         let scaled = parts.into_iter().flat_map(|(part, rows)| {
             let rows = rows.rows.into_iter();
-            rows.map(move |(clients, flows)| (clients * &part, flows))
+            rows.map(move |(clients, flows)| (product(&clients, &part), flows))
         });
         Self::of(scaled)
     }
@@ -139,7 +144,7 @@ impl Rows {
                     continue;
                 };
                 for (to, flow) in &*flows {
-                    *all.entry(to.clone()).or_insert_with(Share::zero) += &*part * flow;
+                    add(&mut all, to, product(part, flow));
                 }
                 *clients -= &next;
                 if clients.is_zero() {
@@ -164,6 +169,24 @@ impl Rows {
             rows: rows.collect(),
             buckets: Vec::new(),
         }
+    }
+}
+
+fn add(parts: &mut Parts, to: &Destination, part: Share) {
+    match parts.get_mut(to) {
+        Some(known) => *known += part,
+        None => drop(parts.insert(to.clone(), part)),
+    }
+}
+
+/// A part of a part. Most often one of them is the whole, which saves making fractions anew.
+pub(super) fn product(one: &Share, other: &Share) -> Share {
+    if one.is_one() {
+        other.clone()
+    } else if other.is_one() {
+        one.clone()
+    } else {
+        one * other
     }
 }
 

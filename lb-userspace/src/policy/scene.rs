@@ -1,6 +1,6 @@
 //! What a decision is made from.
 
-use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc};
 
 use super::MemberIndex;
 use crate::{
@@ -21,11 +21,6 @@ pub struct Scene<'a> {
 }
 
 impl<'a> Scene<'a> {
-    /// A group with the states of its members.
-    pub(super) fn group(&self, name: &Name) -> (&'a Group, &'a [MemberState]) {
-        (&self.groups[name], &self.states[name])
-    }
-
     /// Where a member is.
     pub(super) fn location(&self, member: &'a Member) -> Option<&'a Location> {
         match &member.who {
@@ -71,10 +66,5 @@ impl Client {
             latencies: None,
             prefer: Vec::new(),
         }
-    }
-
-    /// Whether it can be sent to an address.
-    pub(super) fn reaches(&self, address: IpAddr) -> bool {
-        address.is_ipv4() == self.v4
     }
 }

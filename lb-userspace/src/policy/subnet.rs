@@ -1,7 +1,6 @@
-use super::{
-    Client, MemberIndex, Split, Step,
-    candidate::{Candidate, Standing},
-};
+use std::fmt;
+
+use super::{Client, Step, candidate::Candidate, step::Candidates};
 use crate::model::{Name, NoSubnet, UnhealthySubnet};
 
 /// Keeps the member that the client's address is mapped to (S93-S97). The addresses of a member that
@@ -11,49 +10,56 @@ pub(super) fn run<'a>(
     on_no_match: NoSubnet,
     on_unhealthy: UnhealthySubnet,
     client: &Client,
-    candidates: Vec<Candidate<'a>>,
+    candidates: Candidates<'a>,
 ) -> Step<'a> {
     let mapped = client.members.get(group).copied();
     let Some(found) = candidates.iter().find(|it| Some(it.index) == mapped) else {
+        let why = format_args!("the client is in nobody's addresses");
         return match on_no_match {
-            NoSubnet::Continue => everybody(candidates, "the client is in nobody's addresses"),
-            NoSubnet::Fallback => fallback(candidates, "the client is in nobody's addresses"),
-            NoSubnet::NoAnswer => Step::NoAnswer("the client is in nobody's addresses".to_owned()),
+            NoSubnet::Continue => everybody(candidates, why),
+            NoSubnet::Fallback => fallback(candidates, why),
+            NoSubnet::NoAnswer => Step::NoAnswer(candidates.note(why)),
         };
     };
-    let name = found.member.name();
-    match found.unhealthy() {
-        None => only(found.index, name, candidates),
-        Some(why) => match on_unhealthy {
-            UnhealthySubnet::Continue => everybody(candidates, &format!("{name} is {why}")),
-            UnhealthySubnet::Fallback => fallback(candidates, &format!("{name} is {why}")),
-            UnhealthySubnet::Serve if found.standing != Standing::Stopped => {
-                only(found.index, name, candidates)
-            }
-            UnhealthySubnet::NoAnswer | UnhealthySubnet::Serve => Step::NoAnswer(format!(
-                "the client is in the addresses of {name}, which is {why}"
-            )),
-        },
+    if found.is_available() {
+        return only(found, candidates);
+    }
+    let (name, trouble) = (found.member.name(), found.trouble());
+    let why = format_args!("{name} is {trouble}");
+    match on_unhealthy {
+        UnhealthySubnet::Continue => everybody(candidates, why),
+        UnhealthySubnet::Fallback => fallback(candidates, why),
+        UnhealthySubnet::Serve if !found.is_stopped() => only(found, candidates),
+        UnhealthySubnet::NoAnswer | UnhealthySubnet::Serve => {
+            let why = format_args!("the client is in the addresses of {name}, which is {trouble}");
+            Step::NoAnswer(candidates.note(why))
+        }
     }
 }
 
-fn everybody<'a>(candidates: Vec<Candidate<'a>>, why: &str) -> Step<'a> {
-    Step::Narrowed(Split::all(candidates).with_note(format!("{why}: all go on")))
+fn everybody<'a>(candidates: Candidates<'a>, why: fmt::Arguments<'_>) -> Step<'a> {
+    Step::Narrowed(
+        candidates
+            .keep_all()
+            .with_note(format_args!("{why}: all go on")),
+    )
 }
 
-fn only<'a>(index: MemberIndex, name: &Name, candidates: Vec<Candidate<'a>>) -> Step<'a> {
-    Step::Narrowed(Split::new(candidates, |it| {
-        (it.index != index).then(|| format!("the client is in the addresses of {name}"))
-    }))
+fn only<'a>(found: &Candidate<'_>, candidates: Candidates<'a>) -> Step<'a> {
+    let name = found.member.name();
+    Step::Narrowed(candidates.keep(
+        |it| it.index == found.index,
+        |_| format!("the client is in the addresses of {name}"),
+    ))
 }
 
 /// Members without addresses are for everybody else (S96).
-fn fallback<'a>(candidates: Vec<Candidate<'a>>, why: &str) -> Step<'a> {
-    if candidates.iter().all(|it| !it.member.clients.is_empty()) {
-        return Step::NoAnswer(format!("{why}, and no member is the fallback"));
+fn fallback<'a>(candidates: Candidates<'a>, why: fmt::Arguments<'_>) -> Step<'a> {
+    let is_fallback = |it: &Candidate<'_>| it.member.clients.is_empty();
+    if !candidates.iter().any(is_fallback) {
+        let why = format_args!("{why}, and no member is the fallback");
+        return Step::NoAnswer(candidates.note(why));
     }
-    let others = |it: &Candidate<'_>| {
-        (!it.member.clients.is_empty()).then(|| "serves its own addresses only".to_owned())
-    };
-    Step::Narrowed(Split::new(candidates, others).with_note(format!("{why}: the fallback goes on")))
+    let split = candidates.keep(is_fallback, |_| "serves its own addresses only".to_owned());
+    Step::Narrowed(split.with_note(format_args!("{why}: the fallback goes on")))
 }

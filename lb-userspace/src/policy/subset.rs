@@ -17,7 +17,7 @@ pub(crate) const BUCKETS: usize = 1_021;
 /// mappings to increase hit rates", 1998). Members are known by what is the same on every host.
 pub(super) fn sets(
     scene: &Scene<'_>,
-    candidates: &[Candidate<'_>],
+    candidates: &[&Candidate<'_>],
     take: usize,
 ) -> (Vec<Vec<usize>>, Vec<usize>) {
     let seeds: Vec<u64> = candidates.iter().map(|it| seed(scene, it)).collect();

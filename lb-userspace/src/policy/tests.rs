@@ -1,4 +1,7 @@
-use std::time::Duration;
+mod properties;
+mod trees;
+
+use std::{net::Ipv4Addr, time::Duration};
 
 use proptest::prelude::*;
 
@@ -6,7 +9,9 @@ use super::{
     fixtures::{self, decided, member},
     *,
 };
-use crate::model::{Admin, Group, LatencySource, Member, MemberState, Priority, Stage, Who};
+use crate::model::{
+    Admin, AllDown, Group, LatencySource, Member, MemberState, Percent, Priority, Stage, Who,
+};
 
 /// A group with the stages of the front-door preset and a window of 30 ms.
 fn front_door(members: Vec<Member>) -> Group {
@@ -237,6 +242,23 @@ fn a_member_of_weight_0_takes_no_part_in_any_stage() {
         1,
         "without the stage too"
     );
+}
+
+#[test]
+fn a_stopped_member_has_no_part_in_the_weight_that_must_be_healthy() {
+    let mut group = front_door(vec![
+        member("a", 1, 40),
+        member("b", 1, 10),
+        member("c", 1, 50),
+    ]);
+    group.members[2].stopped = true;
+    group.stages = vec![Stage::Available {
+        all_down: AllDown::AsIfHealthy,
+        min_healthy_weight: Percent::new(60),
+    }];
+    let decision = decided(&group, &[up(1), down(), up(1)]);
+    assert_eq!(decision.members, BTreeMap::from([(0, share(1, 1))]));
+    assert!(!decision.best_effort);
 }
 
 /// A member's name with its settings and its state.

@@ -1,12 +1,11 @@
-use super::{Split, candidate::Candidate};
+use super::step::{Candidates, Split};
 use crate::model::Ramp;
 
 /// Members share by weight (S8, S17), of which a part counts for those that start slowly; or equally.
-pub(super) fn run(equal: bool, candidates: Vec<Candidate<'_>>) -> Split<'_> {
-    let slowly = !equal && candidates.iter().any(|it| it.ramp != Ramp::FULL);
-    let mut split = Split::all(candidates);
-    if slowly {
-        split.note = Some("of members that start slowly a part of the weight counts".to_owned());
+pub(super) fn run(equal: bool, candidates: Candidates<'_>) -> Split<'_> {
+    if !equal && candidates.iter().any(|it| it.ramp != Ramp::FULL) {
+        let note = format_args!("of members that start slowly a part of the weight counts");
+        return candidates.keep_all().with_note(note);
     }
-    split
+    candidates.keep_all()
 }

@@ -137,8 +137,9 @@ pub struct TargetSpec {
 pub struct Ring {
     /// The targets, in the order of their identities.
     pub targets: Vec<TargetKey>,
-    /// For each slot an index into `targets`, or [`Answer::slot`]. Empty: the policy has no answer.
-    pub slots: Vec<u16>,
+    /// For each slot an index into `targets`, or [`Answer::slot`]. Empty: the policy has no answer. Images
+    /// share the slots of rings that stay as they are.
+    pub slots: Arc<[u16]>,
     /// Slots of a row, which a client chooses; 0 where there is but one row.
     pub columns: u32,
 }

@@ -86,7 +86,7 @@ fn in_one_row(group: &Name, shares: &Shares, columns: u32) -> Ring {
     let (destinations, weights) = Weights::of(shares.iter().map(|(it, share)| (*it, share)));
     if let [Destination::Answer(answer)] = destinations[..] {
         return Ring {
-            slots: vec![answer.slot()],
+            slots: [answer.slot()].into(),
             ..Ring::default()
         };
     }
@@ -134,7 +134,7 @@ pub(super) fn made(
     }
     Ring {
         targets,
-        slots,
+        slots: slots.into(),
         columns,
     }
 }

@@ -299,7 +299,7 @@ impl UdpFlow {
         self.sent += 1;
         let number = format!("{:0bytes$}", self.sent);
         self.socket.send(number.as_bytes())?;
-        let mut buffer = [0; 2048];
+        let mut buffer = [0; 8192];
         for _ in 0..self.sent {
             let length = self.receive(&mut buffer)?;
             let text = String::from_utf8_lossy(&buffer[..length]);

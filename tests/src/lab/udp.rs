@@ -97,7 +97,7 @@ impl Drop for UdpServer {
 
 /// Waits for a datagram and answers it.
 fn answer(socket: &UdpSocket, name: &str) -> io::Result<()> {
-    let mut buffer = [0; 2048];
+    let mut buffer = [0; 8192];
     let mut control = nix::cmsg_space!(in6_pktinfo);
     let mut pieces = [IoSliceMut::new(&mut buffer)];
     let got = recvmsg::<SockaddrIn6>(

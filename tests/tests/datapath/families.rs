@@ -221,20 +221,18 @@ fn everything_else_passes_untouched_in_both_families() {
 }
 
 #[test]
-fn fragments_to_a_service_are_dropped_in_both_families() {
+fn what_is_a_fragment_is_told_in_both_families() {
     let v6 = |next, word: u16| {
         let [high, low] = word.to_be_bytes();
         syn_v6().extensions(Some((44, vec![next, 0, high, low, 0, 0, 0, 7])))
     };
     for (packet, verdict) in [
-        (
-            syn().udp().fragment(MORE_FRAGMENTS),
-            Verdict::FragmentUnsupported,
-        ),
-        (syn().udp().fragment(5), Verdict::FragmentUnsupported),
-        (v6(6, 1), Verdict::FragmentUnsupported),
-        (v6(17, 8), Verdict::FragmentUnsupported),
-        (v6(60, 8), Verdict::FragmentUnsupported),
+        (syn().fragment(MORE_FRAGMENTS), Verdict::Forwarded),
+        (syn().udp().fragment(5), Verdict::FragmentUnknown),
+        (v6(6, 1), Verdict::Forwarded),
+        (v6(17, 8), Verdict::FragmentUnknown),
+        (v6(60, 1), Verdict::FragmentUnknown),
+        (v6(60, 8), Verdict::FragmentUnknown),
         (v6(58, 1), Verdict::NotOurs),
         (v6(6, 0), Verdict::Forwarded),
         (v6(6, 1).to((CLIENT_OF_NOTHING, 80)), Verdict::NotOurs),

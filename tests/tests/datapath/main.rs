@@ -8,6 +8,7 @@ mod clients;
 mod control;
 mod families;
 mod flows;
+mod fragments;
 mod inserts;
 mod log;
 mod pinned;

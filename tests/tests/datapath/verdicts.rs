@@ -54,7 +54,7 @@ fn check(edge: &Edge, case: &Case, target: &Target) {
         Verdict::Forwarded => (XDP_TX, edge::forwarded(frame, target)),
         _ => (XDP_DROP, frame.clone()),
     };
-    if !matches!(verdict, Verdict::NotOurs | Verdict::FragmentUnsupported) {
+    if !matches!(verdict, Verdict::NotOurs | Verdict::FragmentUnknown) {
         service.packets += 1;
         service.bytes += bytes;
     }
@@ -186,24 +186,6 @@ fn a_packet_cut_at_any_length_passes_untouched() {
         assert_eq!(ran, passed, "cut at {length}");
     }
     assert_eq!(edge.run(&whole).action, XDP_TX);
-}
-
-#[test]
-fn a_fragment_to_a_service_is_dropped_and_counted() {
-    let edge = Edge::with_web(&Settings::default());
-    for (name, fragment) in [
-        ("first", MORE_FRAGMENTS),
-        ("middle", MORE_FRAGMENTS | 185),
-        ("last", 185),
-    ] {
-        let packet = syn().fragment(fragment).payload(64);
-        check(
-            &edge,
-            &case(name, Verdict::FragmentUnsupported, &packet),
-            &Target::FREE,
-        );
-    }
-    assert_eq!(edge.entries(), []);
 }
 
 #[test]

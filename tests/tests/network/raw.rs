@@ -7,9 +7,6 @@ use nix::sys::socket::{
     AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrIn, sendto, socket,
 };
 
-/// In an IP header: more fragments follow.
-pub(super) const MORE_FRAGMENTS: u16 = 0x2000;
-
 /// Sends a SYN whose IP header has this fragment field. Its TCP checksum is wrong, so the host that
 /// gets it says nothing: what is counted of it is one packet.
 #[track_caller]

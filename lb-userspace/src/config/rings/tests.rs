@@ -4,7 +4,7 @@ use super::*;
 use crate::{
     config::{parse, tests::GOOD},
     model::{Health, Priority, Weight},
-    policy::Client,
+    policy::{Client, decide},
     table::ring,
 };
 

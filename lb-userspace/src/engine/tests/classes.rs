@@ -1,9 +1,8 @@
 //! Groups that decide by client.
 
-mod nested;
+pub(super) mod nested;
 
 use lb_common::Answer;
-use proptest::prelude::*;
 
 use super::*;
 use crate::{
@@ -12,13 +11,13 @@ use crate::{
 };
 
 /// The base with other groups, of which `web` serves, and what else there is.
-fn with_groups(groups: &str, rest: &str) -> String {
+pub(super) fn with_groups(groups: &str, rest: &str) -> String {
     let start = BASE.find("[[group]]").unwrap();
     let end = BASE.find("[[service]]").unwrap();
     format!("{}{groups}{}{rest}", &BASE[..start], &BASE[end..])
 }
 
-const PROBE: &str = "probe = { kind = \"http\", health = { window = 4, required = 2 } }";
+pub(super) const PROBE: &str = "probe = { kind = \"http\", health = { window = 4, required = 2 } }";
 
 fn by_subnet() -> String {
     with_groups(
@@ -189,7 +188,7 @@ fn a_backup_group_takes_over_and_is_an_answer() {
     assert!(rig.target(1).dead && rig.target(3).takes_new);
 }
 
-fn preferring() -> String {
+pub(super) fn preferring() -> String {
     let groups = format!(
         r#"
         [[group]]
@@ -271,28 +270,4 @@ fn a_group_of_both_families_decides_for_each() {
             .collect::<Vec<_>>(),
         ["six"]
     );
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
-    #[test]
-    fn what_was_made_step_by_step_is_what_is_made_at_once(
-        by_location in any::<bool>(),
-        events in proptest::collection::vec((0..3_usize, any::<bool>()), 0..40),
-    ) {
-        let text = if by_location { preferring() } else { nested::nested() };
-        let mut rig = Rig::start(&text, Saved::default(), &[]);
-        rig.all_three_up();
-        for (backend, is_good) in events {
-            let backend = ["a", "b", "c"][backend];
-            if is_good {
-                rig.good(backend, 5);
-            } else {
-                rig.bad(backend);
-            }
-            let mut anew = rig.engine.clone();
-            anew.image = None;
-            prop_assert_eq!(&anew.compile().0, rig.image());
-        }
-    }
 }

@@ -8,6 +8,7 @@ mod outlook;
 mod ramp;
 mod reload;
 mod rules;
+mod steps;
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -55,8 +56,12 @@ struct Rig {
 impl Rig {
     /// An engine that knows the ways to all backends.
     fn start(text: &str, saved: Saved, adopted: &[&str]) -> Self {
+        Self::start_with(parse(text), saved, adopted)
+    }
+
+    fn start_with(model: Model, saved: Saved, adopted: &[&str]) -> Self {
         let adopted = adopted.iter().map(|name| name.parse().unwrap()).collect();
-        let (engine, effects) = Engine::start(parse(text), saved, adopted, Duration::ZERO);
+        let (engine, effects) = Engine::start(model, saved, adopted, Duration::ZERO);
         let mut rig = Self {
             engine,
             effects,

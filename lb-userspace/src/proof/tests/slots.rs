@@ -1,5 +1,7 @@
 //! Rings of rows, and slots that are answers.
 
+use std::sync::Arc;
+
 use lb_common::Answer;
 
 use super::*;
@@ -8,9 +10,10 @@ use super::*;
 #[test]
 fn a_ring_of_rows_is_proved_by_the_row_of_the_client() {
     let mut rig = Rig::forwarding();
-    rig.ring.slots.truncate(100 * 37);
     rig.ring.columns = 37;
-    for (row, slots) in rig.ring.slots.chunks_mut(37).enumerate() {
+    rig.ring.slots = rig.ring.slots[..100 * 37].into();
+    let rows = Arc::make_mut(&mut rig.ring.slots).chunks_mut(37);
+    for (row, slots) in rows.enumerate() {
         slots.fill((row % 2) as u16);
     }
     rig.explanation.ring.hash = format!("{:016x}", crate::table::ring_hash(&rig.ring));
@@ -34,8 +37,7 @@ fn a_ring_of_rows_is_proved_by_the_row_of_the_client() {
 fn flows_whose_slot_is_an_answer_end_by_it() {
     let mut rig = Rig::forwarding();
     let drop = Answer::DROP.slot();
-    rig.ring
-        .slots
+    Arc::make_mut(&mut rig.ring.slots)
         .iter_mut()
         .step_by(2)
         .for_each(|slot| *slot = drop);

@@ -2,7 +2,7 @@
 
 use super::*;
 
-pub(super) fn nested() -> String {
+pub(in crate::engine::tests) fn nested() -> String {
     with_groups(
         &format!(
             r#"

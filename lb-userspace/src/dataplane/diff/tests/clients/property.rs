@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use proptest::{prelude::*, sample};
 
 use super::*;
@@ -13,10 +15,11 @@ fn rings(group: &'static str, members: Vec<u8>) -> impl Strategy<Value = Vec<Rin
         let answers = answers.unwrap_or_default();
         if ring.slots.is_empty() {
             // With an odd number they are not all alike.
-            ring.slots.resize(answers / 2 * 2, Answer::REJECT.slot());
-            ring.slots.resize(answers, Answer::DROP.slot());
+            let mut slots = vec![Answer::REJECT.slot(); answers / 2 * 2];
+            slots.resize(answers, Answer::DROP.slot());
+            ring.slots = slots.into();
         } else {
-            ring.slots[..answers].fill(Answer::PASS.slot());
+            Arc::make_mut(&mut ring.slots)[..answers].fill(Answer::PASS.slot());
             ring.columns = rows * 5;
         }
         ring

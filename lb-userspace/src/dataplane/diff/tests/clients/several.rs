@@ -102,11 +102,11 @@ fn rings_in_rows_and_of_answers_alone_are_found_again() {
         ..over(&[1, 2])
     };
     let refused = Ring {
-        slots: vec![Answer::REJECT.slot(); 7],
+        slots: [Answer::REJECT.slot(); 7].into(),
         ..Ring::default()
     };
     let mixed = Ring {
-        slots: vec![Answer::REJECT.slot(), Answer::DROP.slot()],
+        slots: [Answer::REJECT.slot(), Answer::DROP.slot()].into(),
         ..Ring::default()
     };
     let input = [("10.0.0.0/8", 1), ("11.0.0.0/8", 2), ("2000::/3", 3)];
@@ -129,7 +129,7 @@ fn rings_in_rows_and_of_answers_alone_are_found_again() {
 fn rings_of_answers_alone_are_one_for_all_groups() {
     let mut tables = tables();
     let mixed = |columns| Ring {
-        slots: vec![Answer::REJECT.slot(), Answer::DROP.slot()],
+        slots: [Answer::REJECT.slot(), Answer::DROP.slot()].into(),
         columns,
         ..Ring::default()
     };

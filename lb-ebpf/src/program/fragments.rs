@@ -1,0 +1,111 @@
+//! Fragments to the address of a service: the first goes as any packet of its flow, the others after
+//! it.
+
+use aya_ebpf::bindings::xdp_md;
+use lb_common::{FlowEvent, FragmentKey, FragmentRoute, Tuple, Verdict};
+use lb_ebpf::{
+    fragment,
+    parse::{Family, Flow},
+};
+
+use super::{
+    BY_RING, clock, count, counted,
+    flows::{self, Place},
+    outcome::Outcome,
+    packet::Packet,
+    relay, services,
+    tables::{self, Service, Target},
+};
+
+/// Decides where the fragments of a packet go, if this is the first: by the entry of its flow, else to
+/// the target that was chosen. Then it goes after itself, as the others do.
+#[inline(always)]
+pub(super) fn begin(context: *mut xdp_md, family: Family, chosen: u16) -> Outcome {
+    let mut packet = Packet::new(context);
+    let bytes = packet.length();
+    let Some(mut fragment) = fragment::fragment(&mut packet.cursor(), family) else {
+        return counted(Verdict::FragmentUnknown, bytes);
+    };
+    // A frame for another host: that one serves it.
+    if fragment.packet.frame.ethernet().destination.mac() != tables::station() {
+        return counted(Verdict::NotOurs, bytes);
+    }
+    if !fragment.is_first {
+        return Outcome::ROUTED;
+    }
+    let flow = fragment.packet.flow;
+    let Some(service) = services::find(&flow.tuple) else {
+        put(&flow.tuple, fragment.id, 0, TO_HOST, bytes);
+        return counted(Verdict::NotOurs, bytes);
+    };
+    let Some(target) = target(&flow, &service, chosen, bytes) else {
+        return Outcome::TO_PIN;
+    };
+    put(&flow.tuple, fragment.id, service.id, target, bytes);
+    Outcome::ROUTED
+}
+
+/// Where the packets of a flow go, which is kept in mind; `None` if a target is to be chosen.
+#[inline(always)]
+fn target(flow: &Flow, service: &Service, chosen: u16, bytes: u64) -> Option<u16> {
+    let place = Place::of(flow, tables::keys()?.flows)?;
+    if chosen != BY_RING {
+        place.remember(chosen, flow, bytes);
+        return Some(chosen);
+    }
+    match place.follow(flow, service) {
+        Ok(known) => {
+            known.refresh();
+            Some(known.target.id)
+        }
+        Err(event) => {
+            count::event(event, bytes);
+            None
+        }
+    }
+}
+
+/// Sends a fragment where the first of its packet went.
+#[inline(always)]
+pub(super) fn follow(context: *mut xdp_md, family: Family) -> Outcome {
+    let mut packet = Packet::new(context);
+    let bytes = packet.length();
+    let Some(fragment) = fragment::fragment(&mut packet.cursor(), family) else {
+        return counted(Verdict::FragmentUnknown, bytes);
+    };
+    let route = tables::fragment_route(&FragmentKey::new(&fragment.packet.flow.tuple, fragment.id));
+    let Some(route) = route.filter(|route| route.is_live(clock::now())) else {
+        return counted(Verdict::FragmentUnknown, bytes);
+    };
+    if route.is_to_host() {
+        return counted(Verdict::NotOurs, bytes);
+    }
+    let target = Target::of(route.target());
+    // Its id can have gone to another target meanwhile.
+    let Some(target) = target.filter(|it| it.way().identity() == route.identity()) else {
+        return counted(Verdict::FragmentUnknown, bytes);
+    };
+    let packet = &mut Packet::new(context);
+    // Of the others nobody is told (RFC 1122, 3.2.2).
+    let service = (route.service(), fragment.is_first);
+    relay(packet, fragment.packet, service, &target, bytes)
+}
+
+/// No target has this id.
+const TO_HOST: u16 = 0;
+
+/// Keeps in mind where the fragments of a packet go, within the insert limit: beyond it the packet is
+/// lost, since a part of it is worth nothing. On a stack frame of its own.
+#[inline(never)]
+fn put(flow: &Tuple, id: u32, service: u32, target: u16, bytes: u64) {
+    let now = clock::now();
+    if !flows::within_budget(now) {
+        count::event(FlowEvent::Limited, bytes);
+        return;
+    }
+    let route = match Target::of(target).filter(|target| target.id != TO_HOST) {
+        Some(target) => FragmentRoute::new(service, target.id, target.way().identity(), now),
+        None => FragmentRoute::to_host(now),
+    };
+    tables::put_fragment_route(&FragmentKey::new(flow, id), &route);
+}
