@@ -152,6 +152,24 @@ fn the_web_server_says_who_it_is_and_counts() {
 }
 
 #[test]
+fn what_is_put_is_compared() {
+    const LENGTH: u64 = 1 << 20;
+    let lab = Lab::new(Topology::default());
+    let host = &lab.backends[0];
+    let _web = WebServer::start(host, "one", PORT);
+    let mut kept = lab
+        .client()
+        .enter(|| Connection::open(at(host), None))
+        .unwrap();
+    for _ in 0..2 {
+        assert_eq!(kept.put(LENGTH).unwrap().status, 200);
+    }
+    assert_eq!(kept.ask_on("/").unwrap().backend, "one");
+    let put = "curl -s -X PUT -o /dev/null -w %{http_code} http://198.51.100.101/ -d";
+    assert_eq!(lab.client().run(&format!("{put} other")), "400");
+}
+
+#[test]
 fn a_long_download_waits_for_its_reader_and_is_compared() {
     const LENGTH: u64 = 32 << 20;
     let lab = Lab::new(Topology::default());

@@ -7,6 +7,7 @@ mod network {
     mod control;
     mod data_files;
     mod edges;
+    mod errors;
     mod failover;
     mod fragments;
     mod host_stack;
@@ -14,6 +15,7 @@ mod network {
     mod log;
     mod metrics;
     mod neighbours;
+    mod path_mtu;
     mod plan;
     mod policies;
     mod privileges;

@@ -22,7 +22,10 @@ use nix::sys::{
     time::{TimeVal, TimeValLike as _},
 };
 
-use super::{http::pattern, namespace::Namespace};
+use super::{
+    http::{pattern, write_pattern},
+    namespace::Namespace,
+};
 
 /// An HTTP answer.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -172,6 +175,20 @@ impl Connection {
         Ok(answer)
     }
 
+    /// Sends `bytes` bytes of [`pattern`] and reads what is said to them; the connection stays open.
+    pub fn put(&mut self, bytes: u64) -> io::Result<Answer> {
+        let stream = self.input.get_mut();
+        let host = stream.peer_addr()?;
+        let head = format!(
+            "PUT / HTTP/1.1\r\nHost: {host}\r\nConnection: keep-alive\r\nContent-Length: {bytes}\r\n\r\n"
+        );
+        stream.write_all(head.as_bytes())?;
+        write_pattern(stream, bytes)?;
+        let answer = self.head()?;
+        self.skip_body()?;
+        Ok(answer)
+    }
+
     /// Asks for `bytes` bytes of [`pattern`] and reads only the header: a body that is larger
     /// than the buffers on the way stays underway until it is read.
     pub fn begin(&mut self, bytes: u64) -> io::Result<Answer> {
@@ -225,6 +242,10 @@ impl Connection {
         let host = stream.peer_addr()?;
         let text = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: {after}\r\n\r\n");
         stream.write_all(text.as_bytes())?;
+        self.head()
+    }
+
+    fn head(&mut self) -> io::Result<Answer> {
         let answer = read_head(&mut self.input)?;
         self.body = (0, answer.length);
         Ok(answer)

@@ -1,12 +1,12 @@
 //! A small HTTP/1.1 server that says who it is.
 //!
-//! It answers HEAD and GET on every path with its name, as header `X-Backend` and as body;
-//! `/big?bytes=N` gives N bytes of [`pattern`]. A connection is closed after one answer, unless
-//! the request says `Connection: keep-alive`.
+//! It answers HEAD, GET and PUT on every path with its name, as header `X-Backend` and as body;
+//! `/big?bytes=N` gives N bytes of [`pattern`], and what is put must be [`pattern`]. A connection is
+//! closed after one answer, unless the request says `Connection: keep-alive`.
 
 use std::{
     collections::{BTreeMap, HashMap},
-    io::{self, BufRead as _, BufReader, Read as _, Write as _},
+    io::{self, BufRead as _, BufReader, Read, Write as _},
     net::{Ipv4Addr, Ipv6Addr, Shutdown, TcpListener, TcpStream},
     os::fd::AsRawFd as _,
     process::Stdio,
@@ -227,8 +227,11 @@ fn converse(shared: &Shared, connection: TcpStream) -> io::Result<()> {
             .and_then(|bytes| bytes.parse().ok())
             .filter(|_| path == "/big");
         let length = bytes.unwrap_or(shared.name.len() as u64);
-        let status = if !matches!(&*request.method, "GET" | "HEAD") {
+        let intact = read_pattern(&mut input, request.length)?;
+        let status = if !matches!(&*request.method, "GET" | "HEAD" | "PUT") {
             "405 Method Not Allowed"
+        } else if !intact {
+            "400 Bad Request"
         } else if shared.failing.load(Ordering::Relaxed) {
             "500 Internal Server Error"
         } else {
@@ -256,7 +259,8 @@ fn converse(shared: &Shared, connection: TcpStream) -> io::Result<()> {
     output.shutdown(Shutdown::Both)
 }
 
-fn write_pattern(output: &mut TcpStream, bytes: u64) -> io::Result<()> {
+/// Writes so many bytes of [`pattern`].
+pub(super) fn write_pattern(output: &mut TcpStream, bytes: u64) -> io::Result<()> {
     const PIECE: u64 = 251 * 64;
     let piece: Vec<u8> = (0..PIECE).map(pattern).collect();
     let mut left = bytes;
@@ -268,14 +272,32 @@ fn write_pattern(output: &mut TcpStream, bytes: u64) -> io::Result<()> {
     Ok(())
 }
 
+/// Reads so many bytes, and tells whether they are [`pattern`].
+fn read_pattern(input: &mut impl Read, bytes: u64) -> io::Result<bool> {
+    let mut buffer = [0; 16 * 1024];
+    let (mut offset, mut intact) = (0, true);
+    while offset < bytes {
+        let most = (bytes - offset).min(buffer.len() as u64) as usize;
+        let piece = match input.read(&mut buffer[..most])? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            count => &buffer[..count],
+        };
+        intact &= (offset..).zip(piece).all(|(at, byte)| pattern(at) == *byte);
+        offset += piece.len() as u64;
+    }
+    Ok(intact)
+}
+
 struct Request {
     method: String,
     target: String,
     keep_alive: bool,
+    /// Bytes of the body, which follows.
+    length: u64,
 }
 
 impl Request {
-    /// The next request, or none when the client has said all. Bodies are not read.
+    /// The next request, or none when the client has said all.
     fn read(input: &mut BufReader<TcpStream>) -> io::Result<Option<Self>> {
         const LONGEST: u64 = 16 * 1024;
         let mut lines = input.take(LONGEST).lines();
@@ -286,7 +308,7 @@ impl Request {
         let (Some(method), Some(target)) = (words.next(), words.next()) else {
             return Err(io::ErrorKind::InvalidData.into());
         };
-        let mut keep_alive = false;
+        let (mut keep_alive, mut length) = (false, 0);
         for line in lines {
             let line = line?.to_ascii_lowercase();
             if line.is_empty() {
@@ -294,9 +316,13 @@ impl Request {
                     method: method.to_owned(),
                     target: target.to_owned(),
                     keep_alive,
+                    length,
                 }));
             }
             keep_alive |= line == "connection: keep-alive";
+            if let Some(bytes) = line.strip_prefix("content-length: ") {
+                length = bytes.parse().map_err(io::Error::other)?;
+            }
         }
         Err(io::ErrorKind::UnexpectedEof.into())
     }

@@ -1,0 +1,375 @@
+//! Packets that are larger than their way takes, or have no hop left: real kernels are told, and heed it.
+//! And a ping of the service.
+
+use std::{
+    io,
+    net::{IpAddr, SocketAddr, UdpSocket},
+    time::Duration,
+};
+
+use lb_tests::lab::{
+    DEADLINE, Daemon, Host, Lab, SERVICES, Settings, Topology, UdpServer, WebServer,
+    client::{Connection, UdpFlow, connect_many},
+    wait_until,
+};
+use nix::{
+    errno::Errno,
+    sys::socket::SockType,
+    unistd::{read, write},
+};
+use serde_json::Value;
+
+use super::{
+    errors::{Told, largest_packet, never_fragment, probe, wait_told},
+    rig::{PORT, status, verdict, wait_served},
+};
+
+const FAMILIES: [&str; 2] = ["v4", "v6"];
+
+/// Bytes of an IP header of each family.
+const HEADER: [usize; 2] = [20, 40];
+
+/// What the router's link to the far network takes.
+const NARROW: usize = 1300;
+
+const MEGABYTE: u64 = 1_000_000;
+
+fn services() -> [SocketAddr; 2] {
+    SERVICES.map(|address| SocketAddr::new(address, PORT))
+}
+
+/// Services of both families and protocols over backends that are reached in this way.
+fn tables(mode: &str, backends: &[Host]) -> String {
+    let mut text = String::new();
+    for (i, family) in FAMILIES.into_iter().enumerate() {
+        let mut members = Vec::new();
+        for host in backends {
+            let (name, address) = (host.name(), host.addresses()[i]);
+            text += &format!(
+                "[[backend]]\nname = \"{name}-{family}\"\naddress = \"{address}\"\nforward = \"{mode}\"\n"
+            );
+            members.push(format!("{{ backend = \"{name}-{family}\" }}"));
+        }
+        text += &format!(
+            "[[group]]\nname = \"{family}\"\nlatency_window = \"500ms\"\nmember = [{}]\n\
+             probe = {{ kind = \"http\", port = {PORT}, interval = \"200ms\", timeout = \"200ms\", health = {{ window = 5, required = 1 }} }}\n",
+            members.join(", ")
+        );
+        for protocol in ["tcp", "udp"] {
+            text += &format!(
+                "[[service]]\nname = \"{protocol}-{family}\"\naddress = \"{}\"\nprotocol = \"{protocol}\"\n\
+                 port = {PORT}\ngroup = \"{family}\"\n",
+                SERVICES[i]
+            );
+        }
+    }
+    text
+}
+
+/// The daemon on an edge, when it serves by all backends.
+#[track_caller]
+fn start<'lab>(edge: &'lab Host, mode: &str, backends: &[Host]) -> Daemon<'lab> {
+    let rest = &tables(mode, backends);
+    let daemon = Daemon::start(edge, Settings { edge: "", rest });
+    wait_up(&daemon);
+    daemon
+}
+
+/// Waits until everything is served and every backend is up.
+#[track_caller]
+fn wait_up(daemon: &Daemon<'_>) {
+    wait_served(daemon, 4);
+    let list = |value: &Value| value.as_array().expect("a list").clone();
+    wait_until(DEADLINE, "all backends are up", || {
+        let groups = list(&status(daemon)["groups"]);
+        let mut members = groups.iter().flat_map(|group| list(&group["members"]));
+        members.all(|member| member["health"] == "up")
+    });
+}
+
+/// Servers of both protocols on each.
+fn serve(backends: &[Host]) -> Vec<(WebServer, UdpServer)> {
+    let start = |host: &Host| {
+        let web = WebServer::start(host, host.name(), PORT);
+        (web, UdpServer::start(host, host.name(), PORT))
+    };
+    backends.iter().map(start).collect()
+}
+
+/// Far clients behind a link that takes less than their own interfaces and everything else.
+fn narrow_lab(edges: u8) -> Lab {
+    let lab = Lab::new(Topology {
+        edges,
+        far_clients: 1,
+        ..Topology::default()
+    });
+    let router = lab.router.as_ref().expect("one is far");
+    router.ip(&[&format!("link set eth1 mtu {NARROW}")]);
+    lab
+}
+
+/// Near and far clients, and a far backend at the end of tunnels.
+fn tunnel_lab() -> Lab {
+    Lab::new(Topology {
+        backends: 0,
+        far_clients: 1,
+        far_backends: 1,
+        ..Topology::default()
+    })
+}
+
+/// What `host` was told of the way to `to`: bytes of the largest packet.
+fn told_mtu(host: &Host, to: IpAddr) -> Option<usize> {
+    let route = host.run(&format!("ip route get {to}"));
+    let mut words = route.split_whitespace().skip_while(|word| *word != "mtu");
+    words.nth(1).and_then(|mtu| mtu.parse().ok())
+}
+
+/// A connection that `backend` serves.
+#[track_caller]
+fn connection_on(client: &Host, service: SocketAddr, backend: &Host) -> Connection {
+    let open = || {
+        let mut connection = Connection::open(service, None).expect("a connection");
+        let answer = connection.ask_on("/").expect("an answer");
+        (answer.backend == backend.name()).then_some(connection)
+    };
+    client
+        .enter(|| (0..100).find_map(|_| open()))
+        .unwrap_or_else(|| panic!("none of 100 is on {}", backend.name()))
+}
+
+#[test]
+fn case_7_clients_behind_a_narrow_link_are_served_by_every_backend() {
+    let lab = narrow_lab(1);
+    let _servers = serve(&lab.backends);
+    let daemon = start(lab.edge(), "l2-dsr", &lab.backends);
+    let client = &lab.far_clients[0];
+    for (service, own) in services().into_iter().zip(client.addresses()) {
+        for backend in &lab.backends {
+            let mut connection = connection_on(client, service, backend);
+            assert_eq!(told_mtu(backend, own), None);
+            connection.begin(MEGABYTE).unwrap();
+            connection.finish().unwrap();
+            // It can only be told by way of the edge, to which the router sends what is for the service.
+            assert_eq!(told_mtu(backend, own), Some(NARROW));
+        }
+    }
+    assert_eq!(verdict(&daemon, "reply_silent"), 0);
+}
+
+#[test]
+fn case_7_an_error_follows_its_flow_to_the_backend_that_gets_no_new_ones() {
+    let lab = narrow_lab(1);
+    let _servers = serve(&lab.backends);
+    let daemon = start(lab.edge(), "l2-dsr", &lab.backends);
+    let client = &lab.far_clients[0];
+    let [drained, other] = [0, 1].map(|i| &lab.backends[i]);
+    let open: Vec<_> = services()
+        .map(|it| connection_on(client, it, drained))
+        .into();
+    for (service, family) in services().into_iter().zip(FAMILIES) {
+        let name = format!("{}-{family}", drained.name());
+        assert!(daemon.waggle(&["backend", "drain", &name]).ok());
+        wait_until(DEADLINE, "new flows go to the other", || {
+            connect_many(client, service, 20).share(other.name()) == 1.0
+        });
+    }
+    for (mut connection, own) in open.into_iter().zip(client.addresses()) {
+        connection.begin(MEGABYTE).unwrap();
+        connection.finish().unwrap();
+        assert_eq!(told_mtu(drained, own), Some(NARROW));
+        assert_eq!(told_mtu(other, own), None);
+    }
+}
+
+/// Without the second edge's program the errors are lost, and everything larger with them.
+#[test]
+fn case_7_an_edge_that_does_not_know_a_flow_sends_its_errors_to_the_same_backend() {
+    let lab = narrow_lab(2);
+    let _servers = serve(&lab.backends);
+    let _first = start(lab.edge(), "l2-dsr", &lab.backends);
+    let (client, router) = (&lab.far_clients[0], lab.router.as_ref().unwrap());
+    let second = &lab.edges[1];
+    // What the router itself has to say to the service.
+    let [v4, v6] = second.addresses();
+    router.run("ip -4 rule add iif lo table 100");
+    router.run("ip -6 rule add iif lo table 100");
+    router.ip(&[
+        &format!("route add 203.0.113.0/24 via {v4} table 100"),
+        &format!("route add 2001:db8:203::/64 via {v6} table 100"),
+    ]);
+    let mut stalled = Vec::new();
+    for (service, own) in services().into_iter().zip(client.addresses()) {
+        for backend in &lab.backends {
+            let mut connection = connection_on(client, service, backend);
+            connection.begin(MEGABYTE).unwrap();
+            connection.patience(Duration::from_millis(200)).unwrap();
+            let silence = connection.read(1).unwrap_err();
+            assert_eq!(silence.kind(), io::ErrorKind::WouldBlock);
+            assert_eq!(told_mtu(backend, own), None);
+            connection.patience(DEADLINE).unwrap();
+            stalled.push((connection, backend, own));
+        }
+    }
+
+    let second = start(second, "l2-dsr", &lab.backends);
+    for (connection, backend, own) in stalled {
+        connection.finish().unwrap();
+        assert_eq!(told_mtu(backend, own), Some(NARROW));
+    }
+    assert!(verdict(&second, "forwarded") >= 4);
+    assert_eq!(status(&second)["edge"]["flows"], 0);
+}
+
+#[test]
+fn case_7_a_server_of_datagrams_is_told_of_the_narrow_link() {
+    let lab = narrow_lab(1);
+    let _servers = serve(&lab.backends);
+    let _daemon = start(lab.edge(), "l2-dsr", &lab.backends);
+    let client = &lab.far_clients[0];
+    for (i, service) in services().into_iter().enumerate() {
+        let mut flow = client.enter(|| UdpFlow::open(service, None)).unwrap();
+        let name = flow.ask().unwrap();
+        let backend = lab.backends.iter().find(|it| it.name() == name).unwrap();
+        // The answer has the server's name in front.
+        let largest = NARROW - HEADER[i] - 8;
+        flow.patience(Duration::from_millis(50)).unwrap();
+        let silence = flow.ask_long(largest).unwrap_err();
+        assert_eq!(silence.kind(), io::ErrorKind::WouldBlock);
+        wait_until(DEADLINE, "the backend is told", || {
+            told_mtu(backend, client.addresses()[i]) == Some(NARROW)
+        });
+        flow.patience(DEADLINE).unwrap();
+        assert_eq!(flow.ask_long(largest).unwrap(), name);
+    }
+}
+
+#[test]
+fn an_upload_through_a_tunnel_comes_through_in_smaller_packets() {
+    let lab = tunnel_lab();
+    let backend = &lab.far_backends[0];
+    let _servers = serve(&lab.far_backends);
+    let end = backend.decapsulate();
+    let daemon = start(lab.edge(), "ipip", &lab.far_backends);
+    for client in [lab.client(), &lab.far_clients[0]] {
+        for (i, service) in services().into_iter().enumerate() {
+            let before = verdict(&daemon, "too_big");
+            let mut connection = client.enter(|| Connection::open(service, None)).unwrap();
+            assert_eq!(connection.put(MEGABYTE).unwrap().status, 200);
+            assert!(verdict(&daemon, "too_big") > before);
+            assert_eq!(told_mtu(client, service.ip()), Some(1500 - HEADER[i]));
+            assert!(end.packets()[i] > MEGABYTE / 1500);
+        }
+    }
+}
+
+#[test]
+fn the_sender_of_a_datagram_that_is_too_big_for_a_tunnel_gets_emsgsize() {
+    let lab = tunnel_lab();
+    let _servers = serve(&lab.far_backends);
+    let _end = lab.far_backends[0].decapsulate();
+    let daemon = start(lab.edge(), "ipip", &lab.far_backends);
+    for client in [lab.client(), &lab.far_clients[0]] {
+        for ((service, own), header) in services().into_iter().zip(client.addresses()).zip(HEADER) {
+            let socket = client.enter(|| UdpSocket::bind((own, 0))).unwrap();
+            socket.connect(service).unwrap();
+            socket.set_read_timeout(Some(DEADLINE)).unwrap();
+            never_fragment(&socket, service).unwrap();
+            let is_too_big =
+                |error: io::Error| error.raw_os_error() == Some(Errno::EMSGSIZE as i32);
+            let too_big = verdict(&daemon, "too_big");
+            let datagram = [b'1'; 1500];
+            let largest = 1500 - header - 8;
+
+            assert_eq!(largest_packet(&socket, service), Ok(1500));
+            socket.send(&datagram[..largest]).unwrap();
+            assert!(is_too_big(socket.recv(&mut [0; 2048]).unwrap_err()));
+            assert_eq!(largest_packet(&socket, service), Ok(1500 - header as i32));
+            assert_eq!(verdict(&daemon, "too_big"), too_big + 1);
+
+            assert!(is_too_big(
+                socket.send(&datagram[..=largest - header]).unwrap_err()
+            ));
+            socket.send(&datagram[..largest - header]).unwrap();
+            let answered = socket.recv(&mut [0; 2048]).unwrap();
+            assert_eq!(answered, "far-backend-1 ".len() + largest - header);
+            assert_eq!(verdict(&daemon, "too_big"), too_big + 1);
+        }
+    }
+}
+
+#[test]
+fn a_ping_of_the_service_is_answered_unless_the_file_says_otherwise() {
+    let lab = Lab::new(Topology {
+        far_clients: 1,
+        ..Topology::default()
+    });
+    let _servers = serve(&lab.backends);
+    let rest = &tables("l2-dsr", &lab.backends);
+    let clients = [lab.client(), &lab.far_clients[0]];
+    let daemon = Daemon::start(lab.edge(), Settings { edge: "", rest });
+    wait_up(&daemon);
+    for (count, (client, address)) in (1..).zip(
+        clients
+            .into_iter()
+            .flat_map(|it| SERVICES.map(|to| (it, to))),
+    ) {
+        let said = client.outcome(&format!("ping -c 3 -i 0.1 -W 10 -s 1400 {address}"));
+        assert!(said.stdout.contains(" 3 received"), "{said:?}");
+        assert_eq!(verdict(&daemon, "echo_answered"), 3 * count);
+    }
+    drop(daemon);
+
+    let edge = "answer_echo = false";
+    let daemon = Daemon::start(lab.edge(), Settings { edge, rest });
+    wait_up(&daemon);
+    for (client, address) in clients
+        .into_iter()
+        .flat_map(|it| SERVICES.map(|to| (it, to)))
+    {
+        let said = client.outcome(&format!("ping -c 1 -W 0.3 {address}"));
+        assert_eq!(said.status, Some(1), "{said:?}");
+    }
+    assert_eq!(verdict(&daemon, "echo_answered"), 0);
+}
+
+#[test]
+fn the_service_is_a_hop_of_the_way_to_its_backends() {
+    let lab = Lab::new(Topology {
+        far_clients: 1,
+        ..Topology::default()
+    });
+    let _servers = serve(&lab.backends);
+    let daemon = start(lab.edge(), "l2-dsr", &lab.backends);
+    let (near, far) = (lab.client(), &lab.far_clients[0]);
+    let expired = [[11, 0], [3, 0]];
+    let routers: [IpAddr; 2] = ["192.0.2.254", "2001:db8:192::254"].map(|it| it.parse().unwrap());
+    for (i, service) in services().into_iter().enumerate() {
+        for kind in [SockType::Datagram, SockType::Stream] {
+            for (client, hops, by) in [
+                (near, 1, SERVICES[i]),
+                (far, 1, routers[i]),
+                (far, 2, SERVICES[i]),
+            ] {
+                let before = verdict(&daemon, "ttl_expired");
+                let socket = probe(client, kind, service, hops).unwrap();
+                if kind == SockType::Datagram {
+                    write(&socket, b"1").unwrap();
+                }
+                let told = Told {
+                    errno: Errno::EHOSTUNREACH,
+                    kind: expired[i],
+                    by,
+                };
+                assert_eq!(wait_told(&socket), told);
+                let counted = verdict(&daemon, "ttl_expired") > before;
+                assert_eq!(counted, by == SERVICES[i]);
+            }
+        }
+        let enough = probe(near, SockType::Datagram, service, 2).unwrap();
+        write(&enough, b"1").unwrap();
+        wait_until(DEADLINE, "a backend's answer", || {
+            read(&enough, &mut [0; 32]).is_ok()
+        });
+    }
+}
