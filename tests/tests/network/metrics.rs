@@ -144,7 +144,8 @@ fn probe_results_are_counted_by_reason_and_packets_go_on_over_a_restart() {
 fn every_metric_that_is_listed_is_said_and_no_other() {
     let lab = lab(1);
     let _server = Nginx::start(&lab.backends[0], PORT);
-    let tables = tables(&[1]) + "[latency]\nfiles = [\"rtt.csv\"]\n";
+    let tables = tables(&[1]).replacen("name = \"web\"", "name = \"web\"\naffinity = {}", 1)
+        + "[latency]\nfiles = [\"rtt.csv\"]\n";
     let mut daemon = Daemon::prepare(lab.edge(), settings(&tables));
     let file = daemon.config().with_file_name("rtt.csv");
     fs::write(file, "192.0.2.0/24,westeurope,20\n").unwrap();
