@@ -2,6 +2,7 @@
 
 use std::{env, fs, path::Path};
 
+use lb_common::{FLOW_EVENTS, FlowEvent, VERDICTS, Verdict};
 use lb_userspace::refusal::{self, Area, Entry};
 
 /// Set, it has the files written instead of compared.
@@ -10,6 +11,11 @@ const WRITE: &str = "WAGGLE_WRITE_DOCS";
 #[test]
 fn errors_md_is_the_catalogue() {
     check("errors.md", &errors());
+}
+
+#[test]
+fn verdicts_md_has_every_way_out_of_the_packet_program() {
+    check("verdicts.md", &verdicts());
 }
 
 /// The document `name` is `text`.
@@ -65,4 +71,83 @@ fn cell_of(template: &str) -> String {
         .replace("{{", "{")
         .replace("}}", "}")
         .replace('|', "\\|")
+}
+
+/// The ways out of the packet program, and the looks-up in its flow table.
+fn verdicts() -> String {
+    let mut text = "# What became of packets
+
+Made of `lb-common/src/verdict.rs`. Every packet that the program sees leaves by exactly one verdict. `waggle status`
+shows the counts since the tables were made; metrics have them as `waggle_packets_total{verdict=\"..\"}`, and
+`packet_log = \"debug\"` logs each packet of a service with its own.
+
+| verdict | what it means | what to do if it grows |
+|---|---|---|
+"
+    .to_owned();
+    for verdict in VERDICTS {
+        let (label, meaning, hint) = (verdict.label(), verdict.meaning(), of_verdict(*verdict));
+        text += &format!("| `{label}` | {meaning} | {hint} |\n");
+    }
+    text += "
+## Flow table
+
+Packets by what became of their look-up in the flow table, and of what was written for them
+(`waggle_flow_events_total{event=\"..\"}`). Those that are not of a service, or are fragments behind the first or ICMP
+messages, are in none.
+
+| event | what it means | what to do if it grows |
+|---|---|---|
+";
+    for event in FLOW_EVENTS {
+        let (label, meaning, hint) = (event.label(), event.meaning(), of_event(*event));
+        text += &format!("| `{label}` | {meaning} | {hint} |\n");
+    }
+    text
+}
+
+fn of_verdict(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::EchoAnswered | Verdict::Forwarded | Verdict::NotOurs => "nothing",
+        Verdict::FragmentUnknown => {
+            "see why fragments come out of order, or by other edges than the first of their packet; \
+             lower the clients' MTU; with `limited` below, raise `edge.insert_limit`"
+        }
+        Verdict::TooBig => {
+            "if it goes on, clients do not get or heed the ICMP error: let ICMP pass on the way to them, \
+             or raise the MTU between edge and backends by the tunnel's header"
+        }
+        Verdict::NoAnswer => "`waggle explain` says why nobody may get them",
+        Verdict::NoNextHop => {
+            "`waggle status backend` names the way that is not open; see that its next hop answers ARP or \
+             neighbour solicitations"
+        }
+        Verdict::NoTarget => "start the daemon anew, and report it with the log",
+        Verdict::NoHeadroom => {
+            "set `edge.xdp_mode = \"generic\"`, or use a driver that leaves 256 bytes in front of packets"
+        }
+        Verdict::TtlExpired => {
+            "a few are traceroutes; many are a loop: see that no backend sends packets of the service back"
+        }
+        Verdict::PolicyDropped | Verdict::PolicyPassed | Verdict::Rejected => {
+            "`waggle explain` names the rule or the group that says so"
+        }
+        Verdict::ReplyLimited => "look for a flood; else raise `edge.reply_limit`",
+        Verdict::ReplySilent => "nothing, unless it is many: then somebody forges addresses",
+    }
+}
+
+fn of_event(event: FlowEvent) -> &'static str {
+    match event {
+        FlowEvent::Hit | FlowEvent::Inserted | FlowEvent::Pinned | FlowEvent::PinSet => "nothing",
+        FlowEvent::Miss => {
+            "nothing; if most packets miss, flows are short, or the table is too small"
+        }
+        FlowEvent::Foreign => "nothing: one in some millions is chance",
+        FlowEvent::Left => "nothing: it follows from a drain, a flush or a dead backend",
+        FlowEvent::Evicted => "make `edge.flow_entries` four times the connections at a time",
+        FlowEvent::Limited | FlowEvent::PinLimited => {
+            "look for a flood; else raise `edge.insert_limit`"
+        }
+    }
 }

@@ -40,7 +40,7 @@ fn find(flow: &Flow, bytes: u64) -> Outcome {
     };
     match known(flow, &service) {
         Some(known) => Outcome::to(known.target.id),
-        None => Outcome::TO_PIN,
+        None => Outcome::TO_CHOOSE,
     }
 }
 

@@ -39,7 +39,7 @@ pub(super) fn begin(context: *mut xdp_md, family: Family, chosen: u16) -> Outcom
         return counted(Verdict::NotOurs, bytes);
     };
     let Some(target) = target(&flow, &service, chosen, bytes) else {
-        return Outcome::TO_PIN;
+        return Outcome::TO_CHOOSE;
     };
     put(&flow.tuple, fragment.id, service.id, target, bytes);
     Outcome::ROUTED

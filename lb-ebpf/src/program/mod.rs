@@ -118,7 +118,7 @@ fn begin(context: *mut xdp_md, family: Family, chosen: u16) -> Outcome {
     };
     let (target, envelope) = match send(parsed, &service, chosen, bytes) {
         Ok(sent) => sent,
-        Err(Unsent::ToPin) => return Outcome::TO_PIN,
+        Err(Unsent::ToChoose) => return Outcome::TO_CHOOSE,
         Err(Unsent::Refused(verdict, mtu)) => return unsent(service.id, verdict, mtu, bytes),
     };
     if let Err(verdict) = packet.enclose(&envelope, &target) {
@@ -168,7 +168,7 @@ fn sent(service: u32, target: u16, bytes: u64) -> Outcome {
 /// Why a packet was not sent.
 enum Unsent {
     /// Its client may have a pin.
-    ToPin,
+    ToChoose,
     /// This became of it instead; its way, if there is one, takes so many bytes.
     Refused(Verdict, u16),
 }
@@ -198,7 +198,7 @@ fn send(
         count::event(event.unwrap_or(FlowEvent::Miss), bytes);
         let row = Row::of(&flow.tuple, service)?;
         if row.ring.has_head() {
-            return Err(Unsent::ToPin);
+            return Err(Unsent::ToChoose);
         }
         row.choose(&flow.tuple, service, keys.ring)?
     } else {

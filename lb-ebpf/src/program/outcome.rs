@@ -28,8 +28,8 @@ impl Outcome {
     /// It is a fragment, and where it goes is known if it was ever.
     pub(super) const ROUTED: Self = Self(u32::MAX - 5);
 
-    /// Its client may have a pin, and no target was chosen yet.
-    pub(super) const TO_PIN: Self = Self(u32::MAX - 2);
+    /// Its flow has no entry, and [`super::pins`] is to choose a target.
+    pub(super) const TO_CHOOSE: Self = Self(u32::MAX - 2);
 
     /// What [`Self::word`] gave.
     #[inline(always)]

@@ -66,7 +66,7 @@ impl Outcome {
     #[inline(always)]
     fn or_choose(self, context: *mut xdp_md, family: Family, shape: Shape) -> Result<u16, Self> {
         let outcome = match self {
-            Self::TO_PIN => Self::of_word(choice(context, family, shape)),
+            Self::TO_CHOOSE => Self::of_word(choice(context, family, shape)),
             outcome => outcome,
         };
         outcome.chosen().ok_or(outcome)
