@@ -56,9 +56,9 @@ impl<'a> Wanted<'a> {
                 .push(ring);
             followers.insert(ring.offset(), OnceCell::new());
         }
-        let of = |group| standing.get(&group).map_or(&[][..], Vec::as_slice);
+        let of = |group| standing.get(&group).map_or(&[][..], |it| it.as_slice());
         let group = |name: &'a Name| {
-            let rings = image.rings.get(name).map_or(&[][..], Vec::as_slice);
+            let rings = image.rings.get(name).map_or(&[][..], |it| it.as_slice());
             let rings: Vec<_> = rings.iter().map(|ring| Content::new(ring, ids)).collect();
             let id = group_id(name);
             (id, Group::new(tables, name, rings, of(Some(id)), of(None)))

@@ -29,7 +29,7 @@ pub(super) fn logical(tables: &Tables, known: &Image) -> Image {
             slots,
             columns,
         };
-        image.rings.insert(spec.group.clone(), vec![ring]);
+        image.rings.insert(spec.group.clone(), vec![ring].into());
         image.services.insert(key, spec);
     }
     for target in tables.targets.values() {
@@ -136,7 +136,7 @@ fn build(drawn: BTreeMap<&'static str, Drawn>) -> Image {
             let key = service_key(service / 4, 80 + u16::from(service % 4));
             if !image.services.contains_key(&key) {
                 publish(&mut image, key, group);
-                image.rings.insert(name(group), vec![ring.clone()]);
+                image.rings.insert(name(group), vec![ring.clone()].into());
             }
         }
     }
