@@ -121,7 +121,7 @@ impl Workload {
             .rings
             .iter()
             .filter(|(group, rings)| before.rings[*group] != **rings);
-        let touched: BTreeMap<&Name, &Vec<Ring>> = touched.collect();
+        let touched: BTreeMap<&Name, _> = touched.collect();
         assert_eq!(touched.len(), TOUCHED);
         let services = after.services.values();
         assert_eq!(

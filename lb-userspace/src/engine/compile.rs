@@ -1,6 +1,9 @@
 //! From what is known to the image of the tables.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::Arc,
+};
 
 use super::{
     Course, Engine, key,
@@ -105,7 +108,8 @@ impl Engine {
         });
         let view_of: Vec<u32> = view_of.collect();
         let rings = made.spreads.iter().map(|spread| self.ring(root, spread));
-        image.rings.insert(root.clone(), rings.collect());
+        let rings = Arc::new(rings.collect());
+        image.rings.insert(root.clone(), rings);
         if self.clients.tells_apart(root) {
             let decision_of = meanings.of_class.iter().map(|it| decisions.of_client[*it]);
             let views = decision_of.map(|decision| view_of[decision]);

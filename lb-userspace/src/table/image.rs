@@ -21,8 +21,8 @@ pub struct Image {
     /// not at all, or with other groups.
     pub services: BTreeMap<ServiceKey, ServiceSpec>,
     /// The distinct rings of each group that a published service uses, in the order of the first classes
-    /// of [`Self::clients`] that have them; at least one.
-    pub rings: BTreeMap<Name, Vec<Ring>>,
+    /// of [`Self::clients`] that have them; at least one. Images share those of groups that stay as they are.
+    pub rings: BTreeMap<Name, Arc<Vec<Ring>>>,
     /// How the clients of those groups are pinned; none of those that are not in here.
     pub affinities: BTreeMap<Name, Affinity>,
     /// For a group that decides by class, which of its rings each class of [`Self::clients`] has. All

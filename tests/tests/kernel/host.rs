@@ -162,7 +162,7 @@ pub(crate) fn image(backends: &[u8]) -> Image {
         slots,
         columns: 0,
     };
-    image.rings.insert(spec.group, vec![ring]);
+    image.rings.insert(spec.group, vec![ring].into());
     image
 }
 

@@ -67,7 +67,7 @@ fn tables(model: &Model, down: Option<&str>) -> Tables {
         };
         let decision = decided(group, &vec![state; group.members.len()]);
         let ring = ring(&group.name, &spread(&model.backends, &decision));
-        image.rings.insert(group.name.clone(), vec![ring]);
+        image.rings.insert(group.name.clone(), vec![ring].into());
         for (.., backend) in group.backends() {
             let key = TargetKey {
                 group: group.name.clone(),

@@ -57,9 +57,9 @@ impl<'a> Wanted<'a> {
                 .push(ring);
             followers.insert(ring.offset(), OnceCell::new());
         }
-        let of = |group| standing.get(&group).map_or(&[][..], Vec::as_slice);
+        let of = |group| standing.get(&group).map_or(&[][..], |it| it.as_slice());
         let group = |name: &'a Name| {
-            let rings = image.rings.get(name).map_or(&[][..], Vec::as_slice);
+            let rings = image.rings.get(name).map_or(&[][..], |it| it.as_slice());
             let affinity = image.affinities.get(name).copied().unwrap_or_default();
             let rings = rings.iter().map(|ring| Content::new(ring, affinity, ids));
             let rings: Vec<_> = rings.collect();

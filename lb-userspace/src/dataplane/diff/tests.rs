@@ -52,7 +52,7 @@ fn image(groups: &[(&str, &[u8])]) -> Image {
     for (n, (group, backends)) in groups.iter().enumerate() {
         publish(&mut image, service_key(n as u8, 80), group);
         let ring = ring(group, backends, 100);
-        image.rings.insert(name(group), vec![ring]);
+        image.rings.insert(name(group), vec![ring].into());
         for backend in *backends {
             image
                 .targets
@@ -209,7 +209,8 @@ fn services_are_withdrawn_first_and_published_last() {
     update(&mut tables, &old);
     let mut new = Image::default();
     publish(&mut new, service_key(1, 80), "b");
-    new.rings.insert(name("b"), vec![ring("b", &[3], 100)]);
+    new.rings
+        .insert(name("b"), vec![ring("b", &[3], 100)].into());
     new.targets.insert(member("b", 3), live(3));
     let changes = update(&mut tables, &new);
     let kinds: Vec<_> = changes.iter().map(kind).collect();
@@ -279,7 +280,9 @@ fn a_removed_member_that_comes_back_has_its_old_id() {
 fn a_dead_member_that_is_still_wanted_is_not_collected() {
     let mut tables = tables();
     let mut image = image(&[("a", &[1, 2])]);
-    image.rings.insert(name("a"), vec![ring("a", &[2], 100)]);
+    image
+        .rings
+        .insert(name("a"), vec![ring("a", &[2], 100)].into());
     let spec = image.targets.get_mut(&member("a", 1)).unwrap();
     (spec.takes_new, spec.dead) = (false, true);
     update(&mut tables, &image);

@@ -38,7 +38,9 @@ fn case_38_a_ring_that_does_not_fit_names_the_setting_and_the_size() {
     let mut tables = Tables::new(Capacity::new(3 * CHUNK as u32));
     let mut image = image(&[("a", &[1])]);
     update(&mut tables, &image);
-    image.rings.insert(name("a"), vec![ring("a", &[1], 65)]);
+    image
+        .rings
+        .insert(name("a"), vec![ring("a", &[1], 65)].into());
     let error = diff(&tables, &image).unwrap_err();
     assert_eq!(
         error,
@@ -51,9 +53,13 @@ fn case_38_a_ring_that_does_not_fit_names_the_setting_and_the_size() {
     assert_eq!(refusal.code, "full-ring-pool");
     assert_eq!(refusal.mend, "raise `edge.ring_slots` to at least 256");
 
-    image.rings.insert(name("a"), vec![ring("a", &[1], 64)]);
+    image
+        .rings
+        .insert(name("a"), vec![ring("a", &[1], 64)].into());
     update(&mut tables, &image);
-    image.rings.insert(name("a"), vec![ring("a", &[1], 128)]);
+    image
+        .rings
+        .insert(name("a"), vec![ring("a", &[1], 128)].into());
     let later = Plan {
         changes: vec![],
         later: true,
@@ -72,7 +78,7 @@ fn groups(number: usize, backends: &[u8]) -> Image {
     let mut image = image(&groups);
     for name in &names {
         let ring = ring(name, backends, CHUNK);
-        image.rings.insert(name.parse().unwrap(), vec![ring]);
+        image.rings.insert(name.parse().unwrap(), vec![ring].into());
     }
     image
 }
@@ -104,7 +110,8 @@ fn rings_that_a_target_leaves_come_first() {
     let mut tables = Tables::new(Capacity::new(5 * CHUNK as u32));
     update(&mut tables, &groups(4, &[1, 2]));
     let mut next = groups(4, &[2, 1]);
-    next.rings.insert(name("g2"), vec![ring("g2", &[1], CHUNK)]);
+    next.rings
+        .insert(name("g2"), vec![ring("g2", &[1], CHUNK)].into());
     let plan = diff(&tables, &next).unwrap();
     follow_all(&mut tables, &plan);
     let row = tables.services[&service_key(2, 80)].row;
@@ -149,7 +156,7 @@ fn a_service_keeps_its_old_group_until_the_ring_of_the_new_one_finds_room() {
     for (n, group) in ["c", "d"].into_iter().enumerate() {
         publish(&mut next, service_key(n as u8, 80), group);
         let ring = ring(group, &[1], CHUNK);
-        next.rings.insert(name(group), vec![ring]);
+        next.rings.insert(name(group), vec![ring].into());
         next.targets.insert(member(group, 1), live(1));
     }
     let plan = diff(&tables, &next).unwrap();

@@ -85,7 +85,7 @@ fn with_views(
         let classes = image.clients.classes.iter();
         let views = classes.map(|class| (class.inputs[0] % rings.len()) as u32);
         image.views.insert(name(group), views.collect());
-        image.rings.insert(name(group), rings.clone());
+        image.rings.insert(name(group), rings.clone().into());
     }
     for spec in image.services.values_mut() {
         let decides = spec.groups().any(|group| image.views.contains_key(group));

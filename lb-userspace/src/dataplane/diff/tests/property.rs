@@ -30,7 +30,7 @@ pub(super) fn logical(tables: &Tables, known: &Image) -> Image {
             slots,
             columns,
         };
-        image.rings.insert(spec.group.clone(), vec![ring]);
+        image.rings.insert(spec.group.clone(), vec![ring].into());
         let affinity = affinity(tables, tables.row(service.row.first()));
         image
             .affinities
@@ -159,7 +159,7 @@ fn build(drawn: BTreeMap<&'static str, Drawn>) -> Image {
             let key = service_key(service / 4, 80 + u16::from(service % 4));
             if !image.services.contains_key(&key) {
                 publish(&mut image, key, group);
-                image.rings.insert(name(group), vec![ring.clone()]);
+                image.rings.insert(name(group), vec![ring.clone()].into());
                 // Nobody is pinned to a ring without targets.
                 if idle > 0 && !ring.targets.is_empty() {
                     let affinity = Affinity::new(idle, 32, 128, Scope::Eligible);

@@ -104,7 +104,7 @@ pub(super) fn follows(
     image: &Image,
     groups: &BTreeSet<u32>,
 ) -> bool {
-    let is_new = |(group, rings): (&Name, &Vec<Ring>)| {
+    let is_new = |(group, rings): (&Name, &Arc<Vec<Ring>>)| {
         let may_be = match before {
             Some(Met::Ring(seen)) if seen.group > 0 => seen.group == group_id(group),
             _ => groups.contains(&group_id(group)),
