@@ -2,6 +2,7 @@
 
 use std::{
     borrow::Cow,
+    cmp::Ordering,
     collections::{BTreeMap, BTreeSet},
     time::Duration,
 };
@@ -67,9 +68,14 @@ impl<'a> Roster<'a> {
             .peekable();
         let regions = self.regions.iter();
         let latency = |region: &&LatencyRegion| {
-            while row.next_if(|(known, _)| known < region).is_some() {}
-            row.next_if(|(known, _)| known == region)
-                .map(|(_, latency)| *latency)
+            while let Some((known, latency)) = row.peek() {
+                match known.cmp(region) {
+                    Ordering::Less => row.next(),
+                    Ordering::Equal => return Some(**latency),
+                    Ordering::Greater => return None,
+                };
+            }
+            None
         };
         regions.map(latency).collect()
     }
