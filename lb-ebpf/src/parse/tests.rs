@@ -161,6 +161,19 @@ fn a_fragment_without_a_whole_tcp_header_is_still_one() {
 }
 
 #[test]
+fn icmp_is_told_with_where_it_goes_whatever_it_says() {
+    let syn = samples::syn;
+    for (frame, destination) in [
+        (with(syn(), &[(23, 1)]), SERVICE),
+        (with(syn(), &[(21, 1), (23, 1)]), SERVICE),
+        (v6(58, &[]), SERVICE_V6),
+        (v6(0, &samples::extension(58, 0, 8)), SERVICE_V6),
+    ] {
+        assert_eq!(parsed(&frame), Err(Skip::Control { destination }));
+    }
+}
+
+#[test]
 fn everything_else_is_not_ours() {
     let syn = samples::syn;
     for (name, frame) in [
@@ -184,8 +197,6 @@ fn everything_else_is_not_ours() {
             with(syn(), &[(14, 0x4f)]),
         ),
         ("IP length behind the frame", with(syn(), &[(17, 41)])),
-        ("ICMP", with(syn(), &[(23, 1)])),
-        ("fragment of ICMP", with(syn(), &[(21, 1), (23, 1)])),
         ("TCP header of 16 bytes", with(syn(), &[(46, 0x40)])),
         (
             "TCP header longer than the packet",
@@ -235,11 +246,6 @@ fn extension_headers_are_walked_up_to_a_number() {
 #[test]
 fn what_is_neither_tcp_nor_udp_behind_ipv6_headers_is_not_ours() {
     for (name, frame) in [
-        ("ICMPv6", v6(58, &[])),
-        (
-            "ICMPv6 behind options",
-            v6(0, &samples::extension(58, 0, 8)),
-        ),
         ("no next header", v6(59, &[])),
         ("ESP", v6(50, &[])),
         ("mobility", v6(135, &samples::extension(samples::TCP, 0, 8))),
