@@ -54,6 +54,16 @@ pub const IDLE_TICKS: IdleTicks = {
     ticks
 };
 
+/// Ticks that a translated flow has its port to itself, by the number of its [`FlowState`]: idle for longer,
+/// it gives way to a new flow that finds no other port. Established ones never do before their time.
+pub const NAT_HOLDS: IdleTicks = {
+    let mut ticks = IDLE_TICKS;
+    ticks[FlowState::OPENING.0 as usize] = seconds(10);
+    ticks[FlowState::CLOSING.0 as usize] = seconds(2);
+    ticks[FlowState::DATAGRAM.0 as usize] = seconds(10);
+    ticks
+};
+
 const fn seconds(seconds: u64) -> u32 {
     tick(seconds * 1_000_000_000)
 }

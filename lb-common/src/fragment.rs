@@ -1,6 +1,6 @@
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-use crate::{Address, TICK_SHIFT, Tuple, abi::abi};
+use crate::{Address, Ports, TICK_SHIFT, Tuple, abi::abi};
 
 /// Key of the map FRAGMENTS: what the fragments of one packet have in common (RFC 791, 3.2; RFC 8200,
 /// 4.5).
@@ -40,7 +40,8 @@ impl FragmentKey {
 #[derive(Clone, Copy, Debug, Eq, FromBytes, Immutable, IntoBytes, KnownLayout, PartialEq)]
 #[repr(C)]
 pub struct FragmentRoute {
-    /// [`crate::Target::identity`]; 0 if the packet is for the host itself.
+    /// [`crate::Target::identity`]; 0 if the packet is for the host itself. Of a packet from a backend the
+    /// ports: its sender and receiver tell it from others.
     identity: u64,
     /// From the high bits to the low ones: the tick when the first fragment came (32), id of the
     /// service (16), where the target stood (16).
@@ -63,6 +64,18 @@ impl FragmentRoute {
     #[inline(always)]
     pub const fn to_host(now: u32) -> Self {
         Self::new(0, 0, 0, now)
+    }
+
+    /// Back to the client of a translated flow, whose backend's packets have these ports.
+    #[inline(always)]
+    pub const fn back(ports: Ports, now: u32) -> Self {
+        Self::new(0, 0, ports.word() as u64, now)
+    }
+
+    /// The ports that [`Self::back`] was given.
+    #[inline(always)]
+    pub const fn ports(self) -> Ports {
+        Ports::of_word(self.identity as u32)
     }
 
     /// Whether the packet is for the host itself.
@@ -116,6 +129,8 @@ mod tests {
         assert_eq!(route.identity(), u64::MAX);
         assert!(route.is_live(tick(36 * SECOND)) && !route.is_live(tick(38 * SECOND)));
         assert!(route.is_live(tick(7 * SECOND) - 1), "a tick to come");
+        let ports = Ports::new(80, 61_000);
+        assert_eq!(FragmentRoute::back(ports, 5).ports(), ports);
         assert!(!route.is_to_host() && FragmentRoute::to_host(5).is_to_host());
     }
 }

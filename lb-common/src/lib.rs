@@ -18,6 +18,7 @@ mod proof;
 mod ring;
 mod service;
 mod target;
+mod translation;
 mod tuple;
 mod verdict;
 
@@ -26,17 +27,18 @@ pub use self::{
     affinity::{Affinity, Pin, PinKey, RING_HEAD, Scope, member_bit, ring_head},
     client::{CLASSES, CLIENT_BUFFERS, LONG_NETWORKS, LongNetwork, Networks, Place, V6_PREFIXES},
     control::{Control, HEARTBEAT_OFFSET, STATION_OFFSET},
-    flow::{Bucket, Entry, FlowState, IDLE_TICKS, IdleTicks, TICK_SHIFT, WAYS, tick},
+    flow::{Bucket, Entry, FlowState, IDLE_TICKS, IdleTicks, NAT_HOLDS, TICK_SHIFT, WAYS, tick},
     fragment::{FragmentKey, FragmentRoute},
     hash::{FLOW_PASSES, HashKey},
     proof::Proof,
     ring::{Answer, CHUNK, Chunk, Descriptor},
     service::{Port, Protocol, Row, Service, ServiceGroup, ServiceKey},
     target::{ForwardMode, Mac, Outer, Target, TargetState, Way},
+    translation::{NAT_PROBES, Nat, Translation, TranslationKey},
     tuple::{Ports, Tuple},
     verdict::{Counter, FLOW_EVENTS, FlowEvent, ServiceCounter, VERDICTS, Verdict},
 };
 
 /// Version of everything in this crate. A running program whose maps carry another version is
 /// never adopted. Raise it with every change of a layout or of a meaning.
-pub const ABI_VERSION: u32 = 6;
+pub const ABI_VERSION: u32 = 7;

@@ -1,6 +1,6 @@
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-use crate::{Address, abi::abi};
+use crate::{Address, Nat, abi::abi};
 
 /// How a packet reaches a backend.
 #[derive(
@@ -27,6 +27,9 @@ impl ForwardMode {
     /// The packet travels inside another one of its own family (RFC 2003, RFC 2473); the backend
     /// takes it out, and answers the client directly.
     pub const IPIP: Self = Self(2);
+    /// The packet gets an address of the edge as its source and the backend's as its destination; what
+    /// the backend answers comes back through the edge, and gets the service's address as its source.
+    pub const FULL_NAT: Self = Self(3);
 }
 
 /// What the outer header of a tunnel has beside the target's address.
@@ -140,6 +143,8 @@ pub struct Target {
     pub address: Address,
     /// What is put around packets, if something is.
     pub outer: Outer,
+    /// What packets are translated to, if they are.
+    pub nat: Nat,
 }
 
 /// A MAC address as a number: its bytes in the order in which they stand in memory, little-endian.
@@ -161,6 +166,18 @@ impl Mac {
         ((self.0 as u32).to_le(), ((self.0 >> 32) as u16).to_le())
     }
 
+    /// As a number that [`Self::of_number`] takes.
+    #[inline(always)]
+    pub const fn number(self) -> u64 {
+        self.0
+    }
+
+    /// The address that [`Self::number`] gave.
+    #[inline(always)]
+    pub const fn of_number(number: u64) -> Self {
+        Self(number & Self::MASK)
+    }
+
     /// Whether it is known: all zero stands for none.
     #[inline(always)]
     pub const fn is_known(self) -> bool {
@@ -174,7 +191,7 @@ impl Mac {
     }
 }
 
-/// The first half of a [`Target`] as the packet program reads it: in whole words, each read and cut
+/// The first third of a [`Target`] as the packet program reads it: in whole words, each read and cut
 /// up where a part of it is needed.
 #[derive(Clone, Copy, Debug)]
 pub struct Way<F>(F);
@@ -249,7 +266,7 @@ impl<F: Fn(usize) -> u64> Way<F> {
 impl Target {
     /// How to get there.
     pub fn way(&self) -> Way<impl Fn(usize) -> u64 + use<>> {
-        let words: [u64; 8] = zerocopy::transmute!(*self);
+        let words: [u64; 12] = zerocopy::transmute!(*self);
         Way::new(move |index| words[index])
     }
 
@@ -265,6 +282,7 @@ impl Target {
         identity: 0,
         address: Address::v6([0; 16]),
         outer: Outer([0; 4]),
+        nat: Nat::NONE,
     };
 }
 
@@ -272,7 +290,7 @@ abi! {
     ForwardMode = 1 align 1,
     TargetState = 1 align 1,
     Outer = 16 align 4,
-    Target = 64 align 8,
+    Target = 96 align 8,
 }
 
 #[cfg(test)]

@@ -64,6 +64,14 @@ names! {
         ReplySilent = "reply_silent",
         /// An ICMP echo request to the address of a service, which was answered.
         EchoAnswered = "echo_answered",
+        /// A packet of a `full-nat` backend, which went back to its client as one of the service.
+        Returned = "returned",
+        /// A segment of a `full-nat` flow that has no translation: a TCP reset went back.
+        Untranslated = "untranslated",
+        /// Dropped: a new `full-nat` flow found all ports taken that it could have at its backend.
+        NoPort = "no_port",
+        /// Dropped: a new `full-nat` flow was not translated, because this CPU's insert limit was reached.
+        TranslationLimited = "translation_limited",
     }
 }
 

@@ -4,6 +4,7 @@ use lb_common::{Address, Mac, Ports, Protocol, Tuple};
 use network_types::ip::{Ipv4Hdr, Ipv6Hdr};
 
 use crate::{
+    checksum::Change,
     cursor::Cursor,
     header::{Bytes, Ethernet, Extension, FrameV4, FrameV6, Icmp},
     load,
@@ -12,9 +13,21 @@ use crate::{
 };
 
 /// The packet that is an error about one of a service's packets to a client: its flow is that of the
-/// client's packets. `None` if the frame, which holds a packet of this family, is none. It writes nothing.
+/// client's packets, and what it carries is the TCP or UDP header that it quotes. `None` if the frame, which
+/// holds a packet of this family, is none. It writes nothing.
 #[inline(always)]
 pub fn error<'p>(cursor: &mut Cursor<'p>, family: Family) -> Option<Packet<'p>> {
+    let all = cursor.remaining();
+    let packet = quoting(cursor, family)?;
+    let payload = all - cursor.remaining() - size_of::<Ports>();
+    Some(Packet {
+        payload: payload as u16,
+        ..packet
+    })
+}
+
+#[inline(always)]
+fn quoting<'p>(cursor: &mut Cursor<'p>, family: Family) -> Option<Packet<'p>> {
     match family {
         Family::V4 => {
             let (frame, message, length) = ipv4(cursor)?;
@@ -113,6 +126,7 @@ fn about<'p>(
             ip_length: length as u32,
         },
         segment: None,
+        payload: 0,
     })
 }
 
@@ -198,7 +212,6 @@ fn turn_v6(frame: &mut FrameV6) {
     frame.ip.hop_limit = reply::TTL;
 }
 
-/// The checksum is changed by what has changed (RFC 1624, equation 3), so a wrong one stays wrong.
 #[inline(always)]
 fn set_type(message: &mut Icmp, what: u8) {
     let [before, code, a, b] = message.what;
@@ -209,9 +222,7 @@ fn set_type(message: &mut Icmp, what: u8) {
 /// A checksum after one word that it covers has changed.
 #[inline(always)]
 fn changed(checksum: [u8; 2], before: [u8; 2], after: [u8; 2]) -> [u8; 2] {
-    let word = |bytes| u32::from(u16::from_be_bytes(bytes));
-    let sum = (word(checksum) ^ 0xffff) + (word(before) ^ 0xffff) + word(after);
-    let folded = (sum & 0xffff) + (sum >> 16);
-    let folded = (folded & 0xffff) + (folded >> 16);
-    (!(folded as u16)).to_be_bytes()
+    let [before, after] = [before, after].map(|word| u16::from_ne_bytes(word).into());
+    let change = Change::default().word(before, after);
+    change.apply(u16::from_ne_bytes(checksum)).to_ne_bytes()
 }

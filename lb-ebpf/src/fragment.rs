@@ -54,7 +54,8 @@ fn ipv4<'p>(cursor: &mut Cursor<'p>) -> Option<Fragment<'p>> {
         protocol,
     };
     let id = load!(FrameV4, frame.ip.id as u16).into();
-    let packet = packet(Frame::V4(frame), tuple, signal, length);
+    let payload = size_of::<FrameV4>() as u16 + options;
+    let packet = packet(Frame::V4(frame), tuple, signal, [length, payload.into()]);
     Some(Fragment {
         packet,
         id,
@@ -85,7 +86,13 @@ fn ipv6<'p>(cursor: &mut Cursor<'p>) -> Option<Fragment<'p>> {
         protocol,
     };
     let id = load!(Extension, header.rest as u32);
-    let packet = packet(Frame::V6(frame), tuple, signal, Ipv6Hdr::LEN + payload);
+    let at = size_of::<FrameV6>() + size_of::<Extension>();
+    let packet = packet(
+        Frame::V6(frame),
+        tuple,
+        signal,
+        [Ipv6Hdr::LEN + payload, at],
+    );
     Some(Fragment {
         packet,
         id,
@@ -118,7 +125,12 @@ fn beginning(
 }
 
 #[inline(always)]
-fn packet(frame: Frame<'_>, tuple: Tuple, signal: Signal, length: usize) -> Packet<'_> {
+fn packet(
+    frame: Frame<'_>,
+    tuple: Tuple,
+    signal: Signal,
+    [length, payload]: [usize; 2],
+) -> Packet<'_> {
     Packet {
         frame,
         flow: Flow {
@@ -127,5 +139,6 @@ fn packet(frame: Frame<'_>, tuple: Tuple, signal: Signal, length: usize) -> Pack
             ip_length: length as u32,
         },
         segment: None,
+        payload: payload as u16,
     }
 }

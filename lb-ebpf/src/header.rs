@@ -84,8 +84,12 @@ pub struct Tcp {
     pub data_offset: u8,
     /// The flags, FIN in the lowest bit.
     pub flags: u8,
-    /// Window, checksum and urgent pointer.
-    pub rest: [u8; 6],
+    /// How much the sender takes.
+    pub window: [u8; 2],
+    /// Over a pseudo-header, this and the data.
+    pub checksum: [u8; 2],
+    /// Where urgent data end.
+    pub urgent: [u8; 2],
 }
 
 /// The UDP header (RFC 768).
@@ -199,5 +203,6 @@ headers! {
     Bytes<1> = 1,
     Bytes<2> = 2,
     Bytes<4> = 4,
+    Bytes<10> = 10,
     Bytes<64> = 64,
 }

@@ -4,6 +4,7 @@
 #![cfg_attr(target_arch = "bpf", feature(asm_experimental_arch))]
 
 pub mod budget;
+pub mod checksum;
 pub mod control;
 pub mod cursor;
 pub mod entry;

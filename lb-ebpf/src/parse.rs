@@ -55,6 +55,8 @@ pub struct Packet<'p> {
     pub flow: Flow,
     /// Its TCP segment, if that is what it carries.
     pub segment: Option<Segment<'p>>,
+    /// Where in the frame what it carries begins: the header of TCP or UDP, or a part of it.
+    pub payload: u16,
 }
 
 /// A TCP segment.
@@ -189,6 +191,7 @@ fn ipv4<'p>(cursor: &mut Cursor<'p>) -> Result<Packet<'p>, Skip> {
             ip_length: ip_length as u32,
         },
         segment,
+        payload: size_of::<FrameV4>() as u16 + options,
     })
 }
 
@@ -219,13 +222,14 @@ fn ipv6<'p>(cursor: &mut Cursor<'p>) -> Result<Packet<'p>, Skip> {
     let service = Address::of_words(load!(FrameV6, frame.ip.dst_addr as quads));
     let before = cursor.remaining();
     let protocol = extensions(cursor, frame.ip.next_hdr, service)?;
+    let extensions = before - cursor.remaining();
     if protocol == Protocol::ICMPV6 {
         return Err(Skip::Control {
             destination: service,
         });
     }
     let (ports, signal, segment) = payload
-        .checked_sub(before - cursor.remaining())
+        .checked_sub(extensions)
         .and_then(|left| transport(cursor, protocol, left))
         .ok_or(Skip::NotOurs)?;
     let client = Address::of_words(load!(FrameV6, frame.ip.src_addr as quads));
@@ -242,6 +246,7 @@ fn ipv6<'p>(cursor: &mut Cursor<'p>) -> Result<Packet<'p>, Skip> {
             ip_length: (Ipv6Hdr::LEN + payload) as u32,
         },
         segment,
+        payload: (size_of::<FrameV6>() + extensions) as u16,
     })
 }
 

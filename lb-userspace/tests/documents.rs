@@ -132,6 +132,15 @@ fn of_verdict(verdict: Verdict) -> &'static str {
         Verdict::PolicyDropped | Verdict::PolicyPassed | Verdict::Rejected => {
             "`waggle explain` names the rule or the group that says so"
         }
+        Verdict::Returned => "nothing",
+        Verdict::Untranslated => {
+            "a few come after a restart of clients or of the host; if it grows, raise `edge.nat_entries`"
+        }
+        Verdict::NoPort => {
+            "widen `edge.nat_ports`, or add backends; `edge.nat_source` with an address of its own has \
+             room for 64,000 flows to each backend"
+        }
+        Verdict::TranslationLimited => "look for a flood; else raise `edge.insert_limit`",
         Verdict::ReplyLimited => "look for a flood; else raise `edge.reply_limit`",
         Verdict::ReplySilent => "nothing, unless it is many: then somebody forges addresses",
     }

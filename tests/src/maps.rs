@@ -9,7 +9,7 @@ use aya::{
 use lb_common::{
     Address, Bucket, CLIENT_BUFFERS, Chunk, Control, Counter, Descriptor, FragmentKey,
     FragmentRoute, HEARTBEAT_OFFSET, LongNetwork, Pin, PinKey, Port, Service, ServiceCounter,
-    ServiceGroup, ServiceKey, Target,
+    ServiceGroup, ServiceKey, Target, Translation, TranslationKey,
 };
 
 /// The bytes of each map in `directory`, but for the heartbeat, which goes on.
@@ -46,6 +46,9 @@ fn bytes_of(name: &str, path: &Path) -> Vec<u8> {
         "PORTS" => array::<{ size_of::<Port>() }>(path),
         "ADDRESSES" => hash::<{ size_of::<Address>() }, 4>(path),
         "FRAGMENTS" => hash::<{ size_of::<FragmentKey>() }, { size_of::<FragmentRoute>() }>(path),
+        "TRANSLATIONS" => {
+            hash::<{ size_of::<TranslationKey>() }, { size_of::<Translation>() }>(path)
+        }
         "AFFINITY_PINS" => hash::<{ size_of::<PinKey>() }, { size_of::<Pin>() }>(path),
         "CLIENTS_V4" => networks(path),
         "CLIENTS_V4_LONG" => array::<{ size_of::<LongNetwork>() }>(path),

@@ -102,7 +102,7 @@ fn open(lab: &Lab, next_hop: Mac) -> Way {
     Way::Open {
         next_hop,
         source: lab.edge().mac(),
-        outer_source: None,
+        edge_address: None,
         mtu: 1500,
     }
 }
@@ -287,7 +287,7 @@ fn changes_of_the_edge_s_own_interface_are_followed() {
         let way = |source, mtu| Way::Open {
             next_hop: backend.mac(),
             source,
-            outer_source: None,
+            edge_address: None,
             mtu,
         };
         let edge = lab.edge();

@@ -10,6 +10,7 @@ mod network {
     mod errors;
     mod failover;
     mod fragments;
+    mod full_nat;
     mod host_stack;
     mod latency;
     mod log;

@@ -68,6 +68,7 @@ const UNSAFE: &[&str] = &[
     "lb-ebpf/src/program/packet.rs",
     "lb-ebpf/src/program/settings.rs",
     "lb-ebpf/src/program/tables.rs",
+    "lb-ebpf/src/program/tables/translations.rs",
     "lb-ebpf/src/program/ways.rs",
     "lb-ebpf/src/word.rs",
     "lb-userspace/src/dataplane/mapped.rs",

@@ -1,27 +1,37 @@
 //! A packet's time to live, or hop limit. It ends a loop of edges, as that of routers.
 
-use crate::{header::FrameV4, load, parse::Frame, store};
+use crate::{checksum::Change, header::FrameV4, load, parse::Frame, store};
+
+/// Whether a packet's time to live ends here.
+#[inline(always)]
+pub(super) fn ends(frame: &Frame<'_>) -> bool {
+    match frame {
+        Frame::V4(frame) => frame.ip.ttl <= 1,
+        Frame::V6(frame) => frame.ip.hop_limit <= 1,
+    }
+}
 
 /// Takes this hop off the time to live (RFC 1812, 5.3.1; RFC 8200, 3); `None` if it ends here, and
 /// then nothing is changed.
 #[inline(always)]
 pub fn take(frame: &mut Frame<'_>) -> Option<()> {
+    if ends(frame) {
+        return None;
+    }
     match frame {
-        Frame::V4(frame) if frame.ip.ttl > 1 => take_v4(frame),
-        Frame::V6(frame) if frame.ip.hop_limit > 1 => frame.ip.hop_limit -= 1,
-        _ => return None,
+        Frame::V4(frame) => take_v4(frame),
+        Frame::V6(frame) => frame.ip.hop_limit -= 1,
     }
     Some(())
 }
 
-/// The checksum is changed by what has changed (RFC 1624, equation 3), so a wrong one stays wrong.
 #[inline(always)]
 fn take_v4(frame: &mut FrameV4) {
-    const HOP: u16 = 0x0100_u16.to_be();
+    const HOP: u32 = 0x0100_u16.to_be() as u32;
     frame.ip.ttl -= 1;
-    let sum = u32::from(!load!(FrameV4, frame.ip.check as u16)) + u32::from(!HOP);
-    let folded = (sum + (sum >> 16)) as u16;
-    store!(FrameV4, frame.ip.check as put_u16, !folded);
+    let checksum = load!(FrameV4, frame.ip.check as u16);
+    let checksum = Change::default().word(HOP, 0).apply(checksum);
+    store!(FrameV4, frame.ip.check as put_u16, checksum);
 }
 
 #[cfg(test)]

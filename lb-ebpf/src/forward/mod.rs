@@ -1,5 +1,6 @@
 //! Sends a packet on to its target. One file per mode.
 
+pub mod full_nat;
 pub mod hop;
 pub mod ipip;
 pub mod l2_dsr;
@@ -12,31 +13,47 @@ use crate::parse::Packet;
 #[cfg(test)]
 mod tests;
 
+/// Why a packet was not rewritten.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Unwritten {
+    /// It can not be sent.
+    Refused(Verdict),
+    /// It can be, once it is known what it is to be translated to: see [`full_nat`].
+    ToTranslate,
+}
+
+impl From<Verdict> for Unwritten {
+    #[inline(always)]
+    fn from(verdict: Verdict) -> Self {
+        Self::Refused(verdict)
+    }
+}
+
 /// Rewrites a packet so that the interface sends it to the target that `way` leads to. What has to
 /// be put around it is returned. `backend` is asked for the target's address.
 ///
 /// # Errors
-/// Why it can not be sent; the frame is as it was.
+/// Why it is not rewritten; the frame is as it was.
 #[inline(always)]
 pub fn write(
     packet: Packet<'_>,
     way: &Way<impl Fn(usize) -> u64>,
     backend: impl FnOnce() -> Address,
-) -> Result<Envelope, Verdict> {
+) -> Result<Envelope, Unwritten> {
     let Packet {
         mut frame, flow, ..
     } = packet;
     let (next_hop, source) = (way.next_hop(), way.source());
     if !next_hop.is_known() || !source.is_known() {
-        return Err(Verdict::NoNextHop);
+        return Err(Verdict::NoNextHop.into());
     }
     // A promiscuous interface, a bridge's port or a switch that floods also shows frames for others,
     // who would serve the same packet. Packets leave by the interface that they arrive at.
     if frame.ethernet().destination.mac() != source {
-        return Err(Verdict::NotOurs);
+        return Err(Verdict::NotOurs.into());
     }
     if flow.ip_length > way.mtu().into() {
-        return Err(Verdict::TooBig);
+        return Err(Verdict::TooBig.into());
     }
     match way.forward() {
         ForwardMode::L2_DSR => {
@@ -50,6 +67,8 @@ pub fn write(
             hop::take(&mut frame).ok_or(Verdict::TtlExpired)?;
             Ok(envelope)
         }
-        _ => Err(Verdict::NoTarget),
+        ForwardMode::FULL_NAT if hop::ends(&frame) => Err(Verdict::TtlExpired.into()),
+        ForwardMode::FULL_NAT => Err(Unwritten::ToTranslate),
+        _ => Err(Verdict::NoTarget.into()),
     }
 }

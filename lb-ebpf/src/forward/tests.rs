@@ -59,9 +59,12 @@ fn sent(frame: &[u8], target: &Target) -> Result<Vec<u8>, Verdict> {
             put(&envelope, &mut grown, target).unwrap();
             Ok(grown)
         }
-        Err(verdict) => {
+        Err(unwritten) => {
             assert_eq!(frame, before);
-            Err(verdict)
+            match unwritten {
+                Unwritten::Refused(verdict) => Err(verdict),
+                Unwritten::ToTranslate => unreachable!("no target here is of full-nat"),
+            }
         }
     }
 }

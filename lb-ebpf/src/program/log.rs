@@ -4,36 +4,42 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 
 use aya_ebpf::bindings::xdp_md;
 use aya_log_ebpf::debug;
-use lb_common::{Tuple, Verdict};
+use lb_common::{Protocol, Verdict};
 use lb_ebpf::parse::{self, Family};
 
-use super::{outcome::Outcome, packet::Packet, settings::PACKET_LOG};
+use super::{outcome::Outcome, packet::Packet, settings::PACKET_LOG, tables};
 
-/// Keeps in memory what the log will name, if it is on: a packet that is sent looks different then.
+/// In the place of a protocol: the packet is no whole one of TCP or UDP.
+const NOTHING: Protocol = Protocol(0);
+
+/// Whether it is on.
 #[inline(always)]
-pub(super) fn begin(context: *mut xdp_md, family: Family) -> Option<Tuple> {
-    if PACKET_LOG.load() == 0 {
-        return None;
-    }
-    let mut packet = Packet::new(context);
-    let parsed = parse::packet(&mut packet.cursor(), family).ok()?;
-    Some(parsed.flow.tuple)
+pub(super) fn is_on() -> bool {
+    PACKET_LOG.load() != 0
 }
 
-/// Logs what became of a packet of a service, if the log is on.
+/// Keeps in memory what the log will name: a packet that is sent looks different then.
 #[inline(always)]
-pub(super) fn end(line: &Option<Tuple>, outcome: Outcome) {
-    if PACKET_LOG.load() != 0 && outcome.verdict() != Verdict::NotOurs {
-        write(line, outcome);
-    }
-}
-
-/// On a stack frame of its own.
-#[inline(never)]
-fn write(line: &Option<Tuple>, outcome: Outcome) {
-    let Some(tuple) = line else {
+pub(super) fn note(context: *mut xdp_md, family: Family) {
+    let Some(line) = tables::log_line() else {
         return;
     };
+    line.protocol = NOTHING;
+    let mut packet = Packet::new(context);
+    if let Ok(parsed) = parse::packet(&mut packet.cursor(), family) {
+        *line = parsed.flow.tuple;
+    }
+}
+
+/// Logs what became of the packet that was noted, if it is of a service.
+#[inline(always)]
+pub(super) fn write(outcome: Outcome) {
+    let Some(tuple) = tables::log_line() else {
+        return;
+    };
+    if outcome.verdict() == Verdict::NotOurs || tuple.protocol == NOTHING {
+        return;
+    }
     let (verdict, target) = (outcome.verdict(), outcome.target());
     let (client, service) = (tuple.client.octets(), tuple.service.octets());
     let ports = tuple.ports;

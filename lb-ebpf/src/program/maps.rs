@@ -8,7 +8,8 @@ use aya_ebpf::{
 use lb_common::{
     Address, Bucket, CHUNK, CLIENT_BUFFERS, Chunk, Control, Counter, Descriptor, FragmentKey,
     FragmentRoute, LONG_NETWORKS, LongNetwork, Networks, Pin, PinKey, Port, Service,
-    ServiceCounter, ServiceGroup, ServiceKey, Target, V6_PREFIXES,
+    ServiceCounter, ServiceGroup, ServiceKey, Target, Translation, TranslationKey, Tuple,
+    V6_PREFIXES,
 };
 use lb_ebpf::budget::Budget;
 
@@ -20,6 +21,7 @@ const ROW_COUNT: u32 = 1 << 17;
 const TARGET_COUNT: u32 = 4096;
 const RING_SLOTS: u32 = 1 << 20;
 const PIN_COUNT: u32 = 1 << 16;
+const TRANSLATED_FLOWS: u32 = 1 << 16;
 const FRAGMENTED_PACKETS: u32 = 1 << 14;
 
 /// What outlives both the daemon and the program.
@@ -88,6 +90,12 @@ pub(super) static AFFINITY_PINS: LruHashMap<PinKey, Pin> =
 pub(super) static FRAGMENTS: LruHashMap<FragmentKey, FragmentRoute> =
     LruHashMap::with_max_entries(FRAGMENTED_PACKETS, 0);
 
+/// The flows of `full-nat` backends. The kernel gives up, more or less, what was not used for the longest
+/// time.
+#[map]
+pub(super) static TRANSLATIONS: LruHashMap<TranslationKey, Translation> =
+    LruHashMap::with_max_entries(TRANSLATED_FLOWS, 0);
+
 /// The targets, by id.
 #[map]
 pub(super) static TARGETS: Array<Target> = Array::with_max_entries(TARGET_COUNT, BPF_F_MMAPABLE);
@@ -116,11 +124,16 @@ pub(super) static SERVICE_COUNTERS: PerCpuArray<ServiceCounter> =
 pub(super) static TARGET_COUNTERS: PerCpuArray<Counter> =
     PerCpuArray::with_max_entries(TARGET_COUNT, 0);
 
+/// The packet that each CPU is at work on, for the log.
+#[map]
+pub(super) static LOG_LINES: PerCpuArray<Tuple> = PerCpuArray::with_max_entries(1, 0);
+
 /// What each CPU has done of what is limited per tick.
 #[map]
 pub(super) static BUDGETS: PerCpuArray<Budget> = PerCpuArray::with_max_entries(2, 0);
 
-/// Element of BUDGETS for what is written to FLOWS, AFFINITY_PINS and FRAGMENTS.
+/// Element of BUDGETS for what is written to FLOWS, AFFINITY_PINS, TRANSLATIONS and
+/// FRAGMENTS.
 pub(super) const INSERT_BUDGET: u32 = 0;
 
 /// Element of BUDGETS for packets that are sent back as replies.

@@ -17,12 +17,13 @@ mod rings;
 mod services;
 mod settings;
 mod tables;
+mod translations;
 mod ways;
 
 use aya_ebpf::{bindings::xdp_md, macros::xdp, programs::XdpContext};
 use lb_common::{FlowEvent, Verdict};
 use lb_ebpf::{
-    forward::{self, Envelope},
+    forward::{self, Envelope, Unwritten},
     parse::{self, Family, Flow, Skip},
 };
 
@@ -44,18 +45,29 @@ fn waggle(context: XdpContext) -> u32 {
     if PROOF.load() != 0 {
         return Outcome::refused(proof::prove(context.ctx, family)).action();
     }
-    let line = log::begin(context.ctx, family);
+    if log::is_on() {
+        ways::note(context.ctx, family);
+    }
     let outcome = match ways::follow(context.ctx, family) {
         Outcome::UNKNOWN => ways::begin(context.ctx, family),
         Outcome::FRAGMENT => ways::fragment(context.ctx, family),
         Outcome::CONTROL => ways::control(context.ctx, family),
+        Outcome::ANSWER => ways::answer(context.ctx, family),
+        Outcome::ANSWER_FRAGMENT => ways::answer_fragment(context.ctx, family),
+        Outcome::ANSWER_CONTROL => ways::answer_control(context.ctx, family),
         known => known,
+    };
+    let outcome = match outcome.is_to_translate() {
+        true => ways::translate(context.ctx, family, outcome),
+        false => outcome,
     };
     let outcome = match outcome.cause() {
         Some(_) => ways::reply(context.ctx, family, outcome),
         None => outcome,
     };
-    log::end(&line, outcome);
+    if log::is_on() {
+        ways::log(outcome);
+    }
     outcome.action()
 }
 
@@ -67,16 +79,25 @@ fn follow(context: *mut xdp_md, family: Family) -> Outcome {
     let bytes = packet.length();
     let parsed = match parse::packet(&mut packet.cursor(), family) {
         Ok(parsed) => parsed,
-        Err(Skip::Fragment { destination }) if tables::has_service(destination) => {
-            return Outcome::FRAGMENT;
+        Err(Skip::Fragment { destination }) => {
+            return match tables::has_service(destination) {
+                true => Outcome::FRAGMENT,
+                false => Outcome::ANSWER_FRAGMENT,
+            };
         }
-        Err(Skip::Control { destination }) if tables::has_service(destination) => {
-            return Outcome::CONTROL;
+        Err(Skip::Control { destination }) => {
+            return match tables::has_service(destination) {
+                true => Outcome::CONTROL,
+                false => Outcome::ANSWER_CONTROL,
+            };
         }
         Err(_) => return counted(Verdict::NotOurs, bytes),
     };
     let Some(service) = services::find(&parsed.flow.tuple) else {
-        return counted(Verdict::NotOurs, bytes);
+        return match translations::may_answer(&parsed.flow.tuple) {
+            true => Outcome::ANSWER,
+            false => counted(Verdict::NotOurs, bytes),
+        };
     };
     let Some(known) = known(&parsed.flow, &service) else {
         return Outcome::UNKNOWN;
@@ -84,7 +105,13 @@ fn follow(context: *mut xdp_md, family: Family) -> Outcome {
     let target = known.target;
     let envelope = match forward::write(parsed, &target.way(), || target.address()) {
         Ok(envelope) => envelope,
-        Err(verdict) => return unsent(service.id, verdict, target.way().mtu(), bytes),
+        Err(Unwritten::ToTranslate) => {
+            known.refresh();
+            return Outcome::to_translate(target.id, true);
+        }
+        Err(Unwritten::Refused(verdict)) => {
+            return unsent(service.id, verdict, target.way().mtu(), bytes);
+        }
     };
     known.refresh();
     if let Err(verdict) = packet.enclose(&envelope, &target) {
@@ -119,6 +146,7 @@ fn begin(context: *mut xdp_md, family: Family, chosen: u16) -> Outcome {
     let (target, envelope) = match send(parsed, &service, chosen, bytes) {
         Ok(sent) => sent,
         Err(Unsent::ToChoose) => return Outcome::TO_CHOOSE,
+        Err(Unsent::ToTranslate(target)) => return Outcome::to_translate(target, false),
         Err(Unsent::Refused(verdict, mtu)) => return unsent(service.id, verdict, mtu, bytes),
     };
     if let Err(verdict) = packet.enclose(&envelope, &target) {
@@ -138,8 +166,11 @@ fn relay(
 ) -> Outcome {
     let envelope = match forward::write(parsed, &target.way(), || target.address()) {
         Ok(envelope) => envelope,
-        Err(verdict) if tells => return unsent(service, verdict, target.way().mtu(), bytes),
-        Err(verdict) => return refused(service, silent(verdict), bytes),
+        Err(Unwritten::Refused(verdict)) if tells => {
+            return unsent(service, verdict, target.way().mtu(), bytes);
+        }
+        Err(Unwritten::Refused(verdict)) => return refused(service, silent(verdict), bytes),
+        Err(Unwritten::ToTranslate) => return Outcome::to_translate(target.id, false),
     };
     if let Err(verdict) = packet.enclose(&envelope, target) {
         return refused(service, verdict, bytes);
@@ -151,7 +182,9 @@ fn relay(
 #[inline(always)]
 fn silent(verdict: Verdict) -> Verdict {
     match verdict {
-        Verdict::Rejected | Verdict::TooBig | Verdict::TtlExpired => Verdict::ReplySilent,
+        Verdict::Rejected | Verdict::TooBig | Verdict::TtlExpired | Verdict::Untranslated => {
+            Verdict::ReplySilent
+        }
         verdict => verdict,
     }
 }
@@ -169,6 +202,8 @@ fn sent(service: u32, target: u16, bytes: u64) -> Outcome {
 enum Unsent {
     /// Its client may have a pin.
     ToChoose,
+    /// It goes to this target, translated.
+    ToTranslate(u16),
     /// This became of it instead; its way, if there is one, takes so many bytes.
     Refused(Verdict, u16),
 }
@@ -204,10 +239,15 @@ fn send(
     } else {
         Target::of(chosen).ok_or(Verdict::NoTarget)?
     };
-    let envelope = forward::write(parsed, &target.way(), || target.address())
-        .map_err(|verdict| Unsent::Refused(verdict, target.way().mtu()))?;
+    let written = forward::write(parsed, &target.way(), || target.address());
+    if let Err(Unwritten::Refused(verdict)) = written {
+        return Err(Unsent::Refused(verdict, target.way().mtu()));
+    }
     place.remember(target.id, &flow, bytes);
-    Ok((target, envelope))
+    match written {
+        Ok(envelope) => Ok((target, envelope)),
+        Err(_) => Err(Unsent::ToTranslate(target.id)),
+    }
 }
 
 /// What becomes of a packet of a service that is not sent. If its sender is to be told, it is counted
@@ -215,7 +255,9 @@ fn send(
 #[inline(always)]
 fn unsent(service: u32, verdict: Verdict, mtu: u16, bytes: u64) -> Outcome {
     match verdict {
-        Verdict::Rejected | Verdict::TooBig | Verdict::TtlExpired => Outcome::to_tell(verdict, mtu),
+        Verdict::Rejected | Verdict::TooBig | Verdict::TtlExpired | Verdict::Untranslated => {
+            Outcome::to_tell(verdict, mtu)
+        }
         verdict => refused(service, verdict, bytes),
     }
 }

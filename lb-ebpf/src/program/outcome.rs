@@ -12,6 +12,10 @@ pub(super) struct Outcome(u32);
 /// In the place of a verdict and what the kernel is told.
 const CHOSEN: u32 = 0xff00;
 
+/// In the place of a verdict and what the kernel is told; the bits below say what is known of
+/// its flow.
+const TO_TRANSLATE: u32 = 0xfe00;
+
 /// In the place of what the kernel is told.
 const TO_TELL: u32 = 0xfe;
 
@@ -27,6 +31,21 @@ impl Outcome {
 
     /// It is a fragment, and where it goes is known if it was ever.
     pub(super) const ROUTED: Self = Self(u32::MAX - 5);
+
+    /// It may be what a backend answers to a translated packet.
+    pub(super) const ANSWER: Self = Self(u32::MAX - 6);
+
+    /// It may be a fragment of that.
+    pub(super) const ANSWER_FRAGMENT: Self = Self(u32::MAX - 7);
+
+    /// It may be an ICMP error about a translated packet.
+    pub(super) const ANSWER_CONTROL: Self = Self(u32::MAX - 8);
+
+    /// Its flow has no translation, and [`super::translations`] is to make one.
+    pub(super) const TO_OPEN: Self = Self(u32::MAX - 9);
+
+    /// Its flow has a translation now.
+    pub(super) const OPENED: Self = Self(u32::MAX - 10);
 
     /// Its flow has no entry, and [`super::pins`] is to choose a target.
     pub(super) const TO_CHOOSE: Self = Self(u32::MAX - 2);
@@ -55,6 +74,36 @@ impl Outcome {
         (self.0 & 0xffff == CHOSEN).then(|| self.target())
     }
 
+    /// It is to be translated, and then sent to a target.
+    #[inline(always)]
+    pub(super) fn to_translate(target: u16, known: bool) -> Self {
+        Self(u32::from(target) << 16 | TO_TRANSLATE | u32::from(known))
+    }
+
+    /// Whether it is to be translated.
+    #[inline(always)]
+    pub(super) fn is_to_translate(self) -> bool {
+        self.0 & 0xfffc == TO_TRANSLATE
+    }
+
+    /// The same of one whose flow was given a translation for that.
+    #[inline(always)]
+    pub(super) fn opened(self) -> Self {
+        Self(self.0 | 2)
+    }
+
+    /// Whether its flow was given a translation for that.
+    #[inline(always)]
+    pub(super) fn is_opened(self) -> bool {
+        self.0 & 2 != 0
+    }
+
+    /// Whether the flow of one that is to be translated was known.
+    #[inline(always)]
+    pub(super) fn is_known(self) -> bool {
+        self.0 & 1 != 0
+    }
+
     /// Its sender is to be told, and it was not counted yet: it can not go on for the reason that the
     /// verdict names, and the way takes `mtu` bytes.
     #[inline(always)]
@@ -68,8 +117,9 @@ impl Outcome {
         const REJECTED: u32 = Verdict::Rejected as u32;
         const TOO_BIG: u32 = Verdict::TooBig as u32;
         const EXPIRED: u32 = Verdict::TtlExpired as u32;
+        const UNTRANSLATED: u32 = Verdict::Untranslated as u32;
         match (self.0 & 0xff, self.0 >> 8 & 0xff) {
-            (TO_TELL, REJECTED) => Some(Cause::Rejected),
+            (TO_TELL, REJECTED | UNTRANSLATED) => Some(Cause::Rejected),
             (TO_TELL, TOO_BIG) => Some(Cause::TooBig((self.0 >> 16) as u16)),
             (TO_TELL, EXPIRED) => Some(Cause::Expired),
             _ => None,
@@ -80,6 +130,12 @@ impl Outcome {
     #[inline(always)]
     pub(super) fn sent(target: u16) -> Self {
         Self(u32::from(target) << 16 | Self::refused(Verdict::Forwarded).0)
+    }
+
+    /// It was sent back to the client of a flow of `target`.
+    #[inline(always)]
+    pub(super) fn returned(target: u16) -> Self {
+        Self(u32::from(target) << 16 | Self::refused(Verdict::Returned).0)
     }
 
     /// It was not sent.
@@ -115,15 +171,19 @@ fn action(verdict: Verdict) -> u32 {
         Verdict::EchoAnswered
         | Verdict::Forwarded
         | Verdict::Rejected
+        | Verdict::Returned
         | Verdict::TooBig
-        | Verdict::TtlExpired => xdp_action::XDP_TX,
+        | Verdict::TtlExpired
+        | Verdict::Untranslated => xdp_action::XDP_TX,
         Verdict::FragmentUnknown
         | Verdict::NoAnswer
         | Verdict::NoNextHop
+        | Verdict::NoPort
         | Verdict::NoTarget
         | Verdict::NoHeadroom
         | Verdict::PolicyDropped
         | Verdict::ReplyLimited
-        | Verdict::ReplySilent => xdp_action::XDP_DROP,
+        | Verdict::ReplySilent
+        | Verdict::TranslationLimited => xdp_action::XDP_DROP,
     }
 }

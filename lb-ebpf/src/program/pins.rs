@@ -39,7 +39,7 @@ pub(super) enum Shape {
 pub(super) fn choose(context: *mut xdp_md, family: Family, shape: Shape) -> Outcome {
     let mut packet = Packet::new(context);
     let bytes = packet.length();
-    let Some((flow, station)) = parsed(&mut packet.cursor(), family, shape) else {
+    let Some((flow, [_, station])) = parsed(&mut packet.cursor(), family, shape) else {
         return counted(Verdict::NotOurs, bytes);
     };
     let Some(service) = services::find(&flow.tuple) else {
@@ -54,16 +54,21 @@ pub(super) fn choose(context: *mut xdp_md, family: Family, shape: Shape) -> Outc
     }
 }
 
-/// The flow of what is in a frame, and the station that the frame is for.
+/// The flow of what is in a frame, and the stations that the frame is from and for.
 #[inline(always)]
-fn parsed(cursor: &mut Cursor<'_>, family: Family, shape: Shape) -> Option<(Flow, Mac)> {
+pub(super) fn parsed(
+    cursor: &mut Cursor<'_>,
+    family: Family,
+    shape: Shape,
+) -> Option<(Flow, [Mac; 2])> {
     let mut packet = match shape {
         Shape::Packet => parse::packet(cursor, family).ok()?,
         Shape::Error => control::error(cursor, family)?,
         Shape::Fragment => fragment::fragment(cursor, family)?.packet,
     };
-    let station = packet.frame.ethernet().destination.mac();
-    Some((packet.flow, station))
+    let ethernet = packet.frame.ethernet();
+    let stations = [ethernet.source.mac(), ethernet.destination.mac()];
+    Some((packet.flow, stations))
 }
 
 #[inline(always)]

@@ -4,7 +4,7 @@
 use aya_ebpf::bindings::xdp_md;
 use lb_common::{Proof, Verdict};
 use lb_ebpf::{
-    forward,
+    forward::{self, Unwritten},
     parse::{self, Family},
 };
 
@@ -32,7 +32,10 @@ fn decide(packet: &mut Packet, family: Family, proof: &mut Proof) -> Result<Verd
     proof.ring = row.ring;
     let target = row.choose(&tuple, &service, keys.ring)?;
     proof.target = target.id;
-    let envelope = forward::write(parsed, &target.way(), || target.address())?;
-    packet.enclose(&envelope, &target)?;
+    match forward::write(parsed, &target.way(), || target.address()) {
+        Ok(envelope) => packet.enclose(&envelope, &target)?,
+        Err(Unwritten::ToTranslate) => {}
+        Err(Unwritten::Refused(verdict)) => return Err(verdict),
+    }
     Ok(Verdict::Forwarded)
 }

@@ -21,6 +21,14 @@ pub(super) static REPLY_LIMIT: Global<u32> = Global::new(68);
 #[unsafe(no_mangle)]
 pub(super) static ANSWER_ECHO: Global<u8> = Global::new(1);
 
+/// First port of the edge that `full-nat` flows have at their backends.
+#[unsafe(no_mangle)]
+pub(super) static NAT_FIRST_PORT: Global<u32> = Global::new(61_000);
+
+/// Number of these ports.
+#[unsafe(no_mangle)]
+pub(super) static NAT_PORT_COUNT: Global<u32> = Global::new(4_536);
+
 /// Whether the program only tells how it decides; 0 for no.
 #[unsafe(no_mangle)]
 pub(super) static PROOF: Global<u8> = Global::new(0);

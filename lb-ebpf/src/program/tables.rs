@@ -9,12 +9,16 @@ use core::ptr;
 use aya_ebpf::maps::{PerCpuArray, lpm_trie::Key};
 use lb_common::{
     Address, Affinity, Bucket, CHUNK, Counter, Descriptor, Entry, FLOW_PASSES, FragmentKey,
-    FragmentRoute, HashKey, LONG_NETWORKS, Mac, Outer, Pin, PinKey, Place, Port, Row, ServiceGroup,
-    ServiceKey, Tuple, WAYS, Way, member_bit,
+    FragmentRoute, HashKey, LONG_NETWORKS, Mac, Nat, Outer, Pin, PinKey, Place, Port, Row,
+    ServiceGroup, ServiceKey, Tuple, WAYS, Way, member_bit,
 };
 use lb_ebpf::{budget::Budget, forward::Tunnel};
 
 use super::maps;
+
+mod translations;
+
+pub(super) use self::translations::{TranslationSlot, put_translation, remove_translation};
 
 /// The keys of the hashes.
 pub(super) struct Keys {
@@ -277,7 +281,7 @@ impl Target {
     #[inline(always)]
     pub(super) fn way(&self) -> Way<impl Fn(usize) -> u64 + use<>> {
         let words = self.element.cast::<u64>();
-        // SAFETY: an element of an array is never freed, and is eight aligned words.
+        // SAFETY: an element of an array is never freed, and is of aligned words.
         Way::new(move |index| unsafe { ptr::read_volatile(words.add(index)) })
     }
 
@@ -299,12 +303,26 @@ impl Target {
             outer: Outer::of_words(four_words(words)),
         }
     }
+
+    /// What its packets are translated to, if they are.
+    #[inline(always)]
+    pub(super) fn nat(&self) -> Nat {
+        // SAFETY: as for the way there.
+        let nat = unsafe { &raw const (*self.element).nat };
+        // SAFETY: an element of an array is never freed, and its words are aligned.
+        let port = unsafe { ptr::read_volatile((&raw const (*nat).port).cast::<u16>()) };
+        Nat {
+            source: Address::of_words(four_words(nat.cast())),
+            port: port.to_ne_bytes(),
+            ..Nat::NONE
+        }
+    }
 }
 
-/// Four words of an element of an array.
+/// Four words of an element of a map.
 #[inline(always)]
 fn four_words(words: *const u32) -> [u32; 4] {
-    // SAFETY: such an element is never freed.
+    // SAFETY: such an element is not freed while this runs.
     let word = |i| unsafe { ptr::read_volatile(words.add(i)) };
     [word(0), word(1), word(2), word(3)]
 }
@@ -324,6 +342,15 @@ pub(super) fn add<T>(
         counter.packets += 1;
         counter.bytes += bytes;
     }
+}
+
+/// Where the log notes the packet that this CPU is at work on.
+#[inline(always)]
+pub(super) fn log_line() -> Option<&'static mut Tuple> {
+    // SAFETY: only this CPU uses it, and the program asks for it anew each time.
+    maps::LOG_LINES
+        .get_ptr_mut(0)
+        .map(|line| unsafe { &mut *line })
 }
 
 /// One of this CPU's budgets.

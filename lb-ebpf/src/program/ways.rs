@@ -8,10 +8,10 @@ use aya_ebpf::bindings::xdp_md;
 use lb_ebpf::parse::Family;
 
 use super::{
-    BY_RING, control, fragments,
+    BY_RING, control, fragments, log,
     outcome::Outcome,
     pins::{self, Shape},
-    replies,
+    replies, translations,
 };
 
 /// The way of most packets. Each family has its copy, in which the compiler leaves out what is the
@@ -27,9 +27,9 @@ pub(super) fn follow(context: *mut xdp_md, family: Family) -> Outcome {
 /// The way of a packet that begins a flow, or may not follow its flow's entry.
 #[inline(always)]
 pub(super) fn begin(context: *mut xdp_md, family: Family) -> Outcome {
-    let outcome = Outcome::of_word(begin_flow(context, family, BY_RING.into()));
+    let outcome = Outcome::of_word(begin_flow(context, family as u32, BY_RING.into()));
     match outcome.or_choose(context, family, Shape::Packet) {
-        Ok(target) => Outcome::of_word(begin_flow(context, family, target.into())),
+        Ok(target) => Outcome::of_word(begin_flow(context, family as u32, target.into())),
         Err(outcome) => outcome,
     }
 }
@@ -37,25 +37,92 @@ pub(super) fn begin(context: *mut xdp_md, family: Family) -> Outcome {
 /// The way of a fragment to the address of a service.
 #[inline(always)]
 pub(super) fn fragment(context: *mut xdp_md, family: Family) -> Outcome {
-    let outcome = Outcome::of_word(first_fragment(context, family, BY_RING.into()));
+    let outcome = Outcome::of_word(first_fragment(context, family as u32, BY_RING.into()));
     let outcome = match outcome.or_choose(context, family, Shape::Fragment) {
-        Ok(target) => Outcome::of_word(first_fragment(context, family, target.into())),
+        Ok(target) => Outcome::of_word(first_fragment(context, family as u32, target.into())),
         Err(outcome) => outcome,
     };
-    match outcome {
-        Outcome::ROUTED => Outcome::of_word(routed_fragment(context, family)),
+    let outcome = match outcome {
+        Outcome::ROUTED => Outcome::of_word(routed_fragment(context, family as u32)),
         outcome => outcome,
+    };
+    if !outcome.is_to_translate() {
+        return outcome;
+    }
+    let there = |outcome: Outcome| {
+        let word = outcome.word();
+        Outcome::of_word(translated_fragment_there(context, family as u32, word))
+    };
+    match there(outcome) {
+        Outcome::TO_OPEN => match open(context, family, Shape::Fragment, outcome) {
+            Outcome::OPENED => there(outcome.opened()),
+            refused => refused,
+        },
+        done => done,
     }
 }
 
 /// The way of an ICMP message to the address of a service.
 #[inline(always)]
 pub(super) fn control(context: *mut xdp_md, family: Family) -> Outcome {
-    let outcome = Outcome::of_word(control_message(context, family));
-    match outcome.or_choose(context, family, Shape::Error) {
-        Ok(target) => Outcome::of_word(relayed_error(context, family, target.into())),
+    let outcome = Outcome::of_word(control_message(context, family as u32));
+    let outcome = match outcome.or_choose(context, family, Shape::Error) {
+        Ok(target) => Outcome::of_word(relayed_error(context, family as u32, target.into())),
         Err(outcome) => outcome,
+    };
+    match outcome.is_to_translate() {
+        true => {
+            let target = outcome.target().into();
+            Outcome::of_word(translated_error_there(context, family as u32, target))
+        }
+        false => outcome,
     }
+}
+
+/// The way of a packet that is to be translated, in copies as that of most packets.
+#[inline(always)]
+pub(super) fn translate(context: *mut xdp_md, family: Family, outcome: Outcome) -> Outcome {
+    let there = |outcome: Outcome| {
+        Outcome::of_word(match family {
+            Family::V4 => translated_there_v4(context, outcome.word()),
+            Family::V6 => translated_there_v6(context, outcome.word()),
+        })
+    };
+    match there(outcome) {
+        Outcome::TO_OPEN => match open(context, family, Shape::Packet, outcome) {
+            Outcome::OPENED => there(outcome.opened()),
+            refused => refused,
+        },
+        done => done,
+    }
+}
+
+/// Makes a translation for the flow of a packet that is to be translated.
+#[inline(always)]
+fn open(context: *mut xdp_md, family: Family, shape: Shape, outcome: Outcome) -> Outcome {
+    let target = outcome.target().into();
+    Outcome::of_word(opened_translation(context, family as u32, shape, target))
+}
+
+/// The way of a packet that may be what a backend answers to a translated one.
+#[inline(always)]
+pub(super) fn answer(context: *mut xdp_md, family: Family) -> Outcome {
+    Outcome::of_word(match family {
+        Family::V4 => translated_back_v4(context),
+        Family::V6 => translated_back_v6(context),
+    })
+}
+
+/// The way of a fragment that may be of what a backend answers to a translated packet.
+#[inline(always)]
+pub(super) fn answer_fragment(context: *mut xdp_md, family: Family) -> Outcome {
+    Outcome::of_word(translated_fragment_back(context, family as u32))
+}
+
+/// The way of an ICMP message that may be an error about a translated packet.
+#[inline(always)]
+pub(super) fn answer_control(context: *mut xdp_md, family: Family) -> Outcome {
+    Outcome::of_word(translated_error_back(context, family as u32))
 }
 
 impl Outcome {
@@ -66,17 +133,38 @@ impl Outcome {
     #[inline(always)]
     fn or_choose(self, context: *mut xdp_md, family: Family, shape: Shape) -> Result<u16, Self> {
         let outcome = match self {
-            Self::TO_CHOOSE => Self::of_word(choice(context, family, shape)),
+            Self::TO_CHOOSE => Self::of_word(choice(context, family as u32, shape)),
             outcome => outcome,
         };
         outcome.chosen().ok_or(outcome)
     }
 }
 
+/// Notes a packet for the log.
+#[inline(always)]
+pub(super) fn note(context: *mut xdp_md, family: Family) {
+    noted(context, family as u32);
+}
+
+/// Logs what became of it.
+#[inline(always)]
+pub(super) fn log(outcome: Outcome) {
+    logged(outcome.word());
+}
+
 /// The way of a packet whose sender is to be told what `outcome` says.
 #[inline(always)]
 pub(super) fn reply(context: *mut xdp_md, family: Family, outcome: Outcome) -> Outcome {
-    Outcome::of_word(reply_to_sender(context, family, outcome.word()))
+    Outcome::of_word(reply_to_sender(context, family as u32, outcome.word()))
+}
+
+/// A family that crossed a call. The verifier has to see that there are two.
+#[inline(always)]
+fn of_word(family: u32) -> Family {
+    match family & 1 {
+        0 => Family::V4,
+        _ => Family::V6,
+    }
 }
 
 // SAFETY, of the names below: the program is linked with nothing that could have the same ones.
@@ -95,42 +183,116 @@ extern "C" fn follow_v6(context: *mut xdp_md) -> u32 {
 
 #[inline(never)]
 #[unsafe(no_mangle)]
-extern "C" fn begin_flow(context: *mut xdp_md, family: Family, chosen: u32) -> u32 {
-    super::begin(context, family, chosen as u16).word()
+extern "C" fn begin_flow(context: *mut xdp_md, family: u32, chosen: u32) -> u32 {
+    super::begin(context, of_word(family), chosen as u16).word()
 }
 
 #[inline(never)]
 #[unsafe(no_mangle)]
-extern "C" fn first_fragment(context: *mut xdp_md, family: Family, chosen: u32) -> u32 {
-    fragments::begin(context, family, chosen as u16).word()
+extern "C" fn first_fragment(context: *mut xdp_md, family: u32, chosen: u32) -> u32 {
+    fragments::begin(context, of_word(family), chosen as u16).word()
 }
 
 #[inline(never)]
 #[unsafe(no_mangle)]
-extern "C" fn routed_fragment(context: *mut xdp_md, family: Family) -> u32 {
-    fragments::follow(context, family).word()
+extern "C" fn routed_fragment(context: *mut xdp_md, family: u32) -> u32 {
+    fragments::follow(context, of_word(family)).word()
 }
 
 #[inline(never)]
 #[unsafe(no_mangle)]
-extern "C" fn control_message(context: *mut xdp_md, family: Family) -> u32 {
-    control::handle(context, family).word()
+extern "C" fn control_message(context: *mut xdp_md, family: u32) -> u32 {
+    control::handle(context, of_word(family)).word()
 }
 
 #[inline(never)]
 #[unsafe(no_mangle)]
-extern "C" fn relayed_error(context: *mut xdp_md, family: Family, target: u32) -> u32 {
-    control::pass_on(context, family, target as u16).word()
+extern "C" fn relayed_error(context: *mut xdp_md, family: u32, target: u32) -> u32 {
+    control::pass_on(context, of_word(family), target as u16).word()
 }
 
 #[inline(never)]
 #[unsafe(no_mangle)]
-extern "C" fn choice(context: *mut xdp_md, family: Family, shape: Shape) -> u32 {
-    pins::choose(context, family, shape).word()
+extern "C" fn choice(context: *mut xdp_md, family: u32, shape: Shape) -> u32 {
+    pins::choose(context, of_word(family), shape).word()
 }
 
 #[inline(never)]
 #[unsafe(no_mangle)]
-extern "C" fn reply_to_sender(context: *mut xdp_md, family: Family, outcome: u32) -> u32 {
-    replies::send(context, family, Outcome::of_word(outcome)).word()
+extern "C" fn reply_to_sender(context: *mut xdp_md, family: u32, outcome: u32) -> u32 {
+    replies::send(context, of_word(family), Outcome::of_word(outcome)).word()
+}
+
+#[inline(never)]
+#[unsafe(no_mangle)]
+extern "C" fn translated_there_v4(context: *mut xdp_md, outcome: u32) -> u32 {
+    translations::there(context, Family::V4, Outcome::of_word(outcome)).word()
+}
+
+#[inline(never)]
+#[unsafe(no_mangle)]
+extern "C" fn translated_there_v6(context: *mut xdp_md, outcome: u32) -> u32 {
+    translations::there(context, Family::V6, Outcome::of_word(outcome)).word()
+}
+
+#[inline(never)]
+#[unsafe(no_mangle)]
+extern "C" fn translated_back_v4(context: *mut xdp_md) -> u32 {
+    translations::back(context, Family::V4).word()
+}
+
+#[inline(never)]
+#[unsafe(no_mangle)]
+extern "C" fn translated_back_v6(context: *mut xdp_md) -> u32 {
+    translations::back(context, Family::V6).word()
+}
+
+#[inline(never)]
+#[unsafe(no_mangle)]
+extern "C" fn translated_fragment_there(context: *mut xdp_md, family: u32, outcome: u32) -> u32 {
+    let outcome = Outcome::of_word(outcome);
+    translations::fragments::there(context, of_word(family), outcome).word()
+}
+
+#[inline(never)]
+#[unsafe(no_mangle)]
+extern "C" fn opened_translation(
+    context: *mut xdp_md,
+    family: u32,
+    shape: Shape,
+    target: u32,
+) -> u32 {
+    translations::opening::open(context, of_word(family), shape, target as u16).word()
+}
+
+#[inline(never)]
+#[unsafe(no_mangle)]
+extern "C" fn translated_fragment_back(context: *mut xdp_md, family: u32) -> u32 {
+    translations::fragments::back(context, of_word(family)).word()
+}
+
+#[inline(never)]
+#[unsafe(no_mangle)]
+extern "C" fn translated_error_there(context: *mut xdp_md, family: u32, target: u32) -> u32 {
+    translations::errors::there(context, of_word(family), target as u16).word()
+}
+
+#[inline(never)]
+#[unsafe(no_mangle)]
+extern "C" fn translated_error_back(context: *mut xdp_md, family: u32) -> u32 {
+    translations::errors::back(context, of_word(family)).word()
+}
+
+#[inline(never)]
+#[unsafe(no_mangle)]
+extern "C" fn noted(context: *mut xdp_md, family: u32) -> u32 {
+    log::note(context, of_word(family));
+    0
+}
+
+#[inline(never)]
+#[unsafe(no_mangle)]
+extern "C" fn logged(outcome: u32) -> u32 {
+    log::write(Outcome::of_word(outcome));
+    0
 }

@@ -82,7 +82,7 @@ impl Workload {
         let way = Way::Open {
             next_hop: Mac([2, 0, 0, 0, 0, 1]),
             source: Mac([2, 0, 0, 0, 0, 2]),
-            outer_source: None,
+            edge_address: None,
             mtu: 1_500,
         };
         let backends = model.backends.values();

@@ -1,12 +1,20 @@
 use super::{leaf, raw::Table, whereabouts};
-use crate::model::{Backend, Forward, ProbedAt};
+use crate::{
+    model::{Backend, Forward, ProbedAt},
+    refusal,
+};
 
 /// Reads a `[[backend]]`.
 pub(super) fn read(backend: &mut Table<'_>) -> Option<Backend> {
     let name = backend.required("name", "\"a\"", leaf::name);
     let address = backend.required("address", "\"10.0.1.11\"", leaf::address);
-    let modes = [Forward::L2Dsr, Forward::Ipip].map(|mode| (mode.as_str(), mode));
+    let modes = [Forward::L2Dsr, Forward::Ipip, Forward::FullNat];
+    let modes = modes.map(|mode| (mode.as_str(), mode));
     let forward = backend.or("forward", Forward::L2Dsr, leaf::one_of(&modes));
+    let port = backend.optional("port", leaf::port);
+    if port.is_some() && forward != Forward::FullNat {
+        backend.wrong("port", refusal::service::port_without_nat(forward.as_str()));
+    }
     let location = backend.optional("location", whereabouts::location);
     let region = backend.optional("region", whereabouts::latency_region);
     let probe = backend.table("probe", probed_at).unwrap_or_default();
@@ -14,6 +22,7 @@ pub(super) fn read(backend: &mut Table<'_>) -> Option<Backend> {
         name: name?,
         address: address?,
         forward,
+        port,
         location,
         region,
         probe,
@@ -167,12 +176,14 @@ mod tests {
             &[
                 (
                     "address = \"10.0.0.1\"\nforward = \"gre\"",
-                    &["backend[0].forward: \"gre\" is unknown; use \"l2-dsr\" or \"ipip\""],
+                    &[
+                        "backend[0].forward: \"gre\" is unknown; use \"l2-dsr\" or \"ipip\" or \"full-nat\"",
+                    ],
                 ),
                 (
                     "address = \"10.0.0.1\"\nplace = \"EU\"",
                     &[
-                        "backend[0].place: unknown key; known here: name, address, forward, location, region, probe",
+                        "backend[0].place: unknown key; known here: name, address, forward, port, location, region, probe",
                     ],
                 ),
             ],

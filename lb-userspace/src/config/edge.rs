@@ -1,4 +1,4 @@
-use std::{net::SocketAddr, path::PathBuf, time::Duration};
+use std::{net::SocketAddr, ops::RangeInclusive, path::PathBuf, time::Duration};
 
 use lb_common::CHUNK;
 use toml::Value;
@@ -10,7 +10,7 @@ use super::{
     whereabouts,
 };
 use crate::{
-    model::{Edge, XdpMode},
+    model::{Edge, Nat, XdpMode},
     refusal,
 };
 
@@ -46,6 +46,7 @@ pub(super) fn read(edge: &mut Table<'_>) -> Option<Edge> {
     let pins = leaf::within(FEWEST_PINS..=LARGEST_TABLE);
     let affinity_entries = edge.or("affinity_entries", 1 << 16, pins);
     let answer_echo = edge.or("answer_echo", true, leaf::truth);
+    let nat = nat(edge);
     let reply_limit = edge.or("reply_limit", 1000, leaf::within(0..=u32::MAX));
     let insert_limit = edge.or("insert_limit", 500_000, leaf::within(1000..=u32::MAX));
 
@@ -68,8 +69,41 @@ pub(super) fn read(edge: &mut Table<'_>) -> Option<Edge> {
         reply_limit,
         answer_echo,
         affinity_entries,
+        nat,
         name,
     })
+}
+
+fn nat(edge: &mut Table<'_>) -> Nat {
+    let sources = match edge.has("nat_source") {
+        true => edge.list("nat_source", leaf::address).unwrap_or_default(),
+        false => Vec::new(),
+    };
+    let twice = |is_v4: bool| sources.iter().filter(|it| it.is_ipv4() == is_v4).count() > 1;
+    if twice(true) || twice(false) {
+        edge.wrong("nat_source", refusal::value::several_nat_sources());
+    }
+    let entries = leaf::within(FEWEST_PINS..=LARGEST_TABLE);
+    Nat {
+        sources,
+        ports: edge.or("nat_ports", 61_000..=u16::MAX, ports),
+        entries: edge.or("nat_entries", 1 << 16, entries),
+    }
+}
+
+/// The first and the last of some ports.
+fn ports(value: &Value) -> Result<RangeInclusive<u16>, Wrong> {
+    const WANTED: &str =
+        "the first and the last of at least 64 ports from 1024 on, like \"61000-65535\"";
+    let text = leaf::text(value, WANTED)?;
+    let bad = || refusal::value::bad_ports(shown(text), WANTED);
+    let (first, last) = text.split_once('-').ok_or_else(bad)?;
+    let port = |text: &str| text.trim().parse::<u16>().map_err(|_no_port| bad());
+    let (first, last) = (port(first)?, port(last)?);
+    match first >= 1024 && first <= last && last - first >= 63 {
+        true => Ok(first..=last),
+        false => Err(bad()),
+    }
 }
 
 fn interface(edge: &mut Table<'_>) -> Option<String> {
@@ -277,6 +311,10 @@ mod tests {
                 "affinity_entries: 1023 is out of range; use 1024 to 67108864",
             ),
             (
+                "nat_entries = 1",
+                "nat_entries: 1 is out of range; use 1024 to 67108864",
+            ),
+            (
                 "reply_limit = -1",
                 "reply_limit: -1 is out of range; use 0 to 4294967295",
             ),
@@ -290,6 +328,52 @@ mod tests {
             ),
         ] {
             assert_eq!(key(line), [format!("edge.{expected}")]);
+        }
+    }
+
+    #[test]
+    fn bad_places_for_translated_flows_to_come_from() {
+        const MEND: &str =
+            "use the first and the last of at least 64 ports from 1024 on, like \"61000-65535\"";
+        for bad in [
+            "",
+            "61000",
+            "61000-",
+            "-61000",
+            "61000-65536",
+            "65535-61000",
+            "61000-61062",
+            "1023-2000",
+            "a-b",
+            "1-2-3",
+        ] {
+            let expected =
+                format!("edge.nat_ports: \"{bad}\" is no range of ports for that; {MEND}");
+            assert_eq!(key(&format!("nat_ports = \"{bad}\"")), [expected]);
+        }
+        assert_eq!(
+            key("nat_ports = 61000"),
+            [format!("edge.nat_ports: 61000 is an integer; {MEND}")]
+        );
+        for (bad, wrong) in [
+            (
+                "\"10.0.0.7\", \"10.0.0.8\"",
+                ": has several addresses of one family; leave one of each",
+            ),
+            (
+                "\"127.0.0.1\"",
+                "[0]: 127.0.0.1 is a loopback address; use the address of one host",
+            ),
+        ] {
+            let expected = format!("edge.nat_source{wrong}");
+            assert_eq!(key(&format!("nat_source = [{bad}]")), [expected]);
+        }
+        for good in [
+            "nat_ports = \"61000-61063\"",
+            "nat_ports = \"1024-65535\"",
+            "nat_source = [\"10.0.0.7\", \"2001:db8::7\"]",
+        ] {
+            assert_eq!(key(good), [""; 0]);
         }
     }
 

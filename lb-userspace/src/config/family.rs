@@ -102,11 +102,11 @@ mod tests {
 
     const V4: [&str; 3] = ["203.0.113.10", "10.0.0.1", "10.0.0.2"];
     const V6: [&str; 3] = ["2001:db8::10", "2001:db8::1", "2001:db8::2"];
-    const MEND: &str = "use backends of the service's family: neither l2-dsr nor ipip changes it";
+    const MEND: &str = "use backends of the service's family: no way of forwarding changes it";
 
     #[test]
-    fn both_modes_take_either_family_and_no_mixture() {
-        for mode in ["l2-dsr", "ipip"] {
+    fn all_modes_take_either_family_and_no_mixture() {
+        for mode in ["l2-dsr", "ipip", "full-nat"] {
             for ([vip, a, b], [other, _, c], [family, strange]) in
                 [(V4, V6, ["IPv4", "IPv6"]), (V6, V4, ["IPv6", "IPv4"])]
             {

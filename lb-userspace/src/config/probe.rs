@@ -72,6 +72,7 @@ pub(super) fn read(
             Some(ProbeKind::Http(http(probe, defaults)))
         }
     };
+    let is_service_port = !probe.has("port");
     let port = port(probe, ports);
     let interval = interval(probe, defaults);
     let timeout = timeout(probe, interval, defaults);
@@ -81,6 +82,7 @@ pub(super) fn read(
     let probe = Probe {
         kind: kind?,
         port: port?,
+        is_service_port,
         interval,
         timeout,
         smoothing,

@@ -1,4 +1,4 @@
-use std::{fmt, net::SocketAddr};
+use std::{collections::BTreeSet, fmt, net::SocketAddr};
 
 use lb_common::{CHUNK, Chunk, Entry};
 
@@ -6,6 +6,7 @@ use super::rings::rings;
 use crate::{
     class::Clients,
     model::{Group, HttpProbe, Initial, Method, Model, Name, Probe, ProbeKind, Stage, Trust},
+    probe::stream_key,
 };
 
 /// What a configuration means, for `waggle check`.
@@ -87,6 +88,9 @@ pub struct GroupSummary {
 /// Bytes that the kernel takes for a pin: key and value are 56 of them.
 const PIN: usize = 120;
 
+/// The same for a translated flow: 96.
+const TRANSLATION: usize = 160;
+
 /// The memory of a map.
 #[derive(Clone, Debug, Eq, PartialEq, serde::Serialize)]
 pub struct MapMemory {
@@ -118,7 +122,11 @@ pub(super) fn summary(model: &Model, clients: &Clients) -> Summary {
         edge: edge.name.clone(),
         interface: edge.interface.clone(),
         services: services.collect(),
-        groups: model.groups.values().map(group_summary).collect(),
+        groups: model
+            .groups
+            .values()
+            .map(|it| group_summary(model, it))
+            .collect(),
         backends: model.backends.len(),
         targets: targets.sum(),
         prefixes: partition.prefixes(),
@@ -134,18 +142,19 @@ pub(super) fn summary(model: &Model, clients: &Clients) -> Summary {
         memory: vec![
             memory("affinity_entries", edge.affinity_entries, PIN),
             memory("flow_entries", edge.flow_entries, size_of::<Entry>()),
+            memory("nat_entries", edge.nat.entries, TRANSLATION),
             memory("ring_slots", edge.ring_slots, size_of::<Chunk>() / CHUNK),
         ],
     }
 }
 
-fn group_summary(group: &Group) -> GroupSummary {
+fn group_summary(model: &Model, group: &Group) -> GroupSummary {
     let probe = match &group.probe {
         None if group.backends().next().is_none() => "none: its members are groups".to_owned(),
         None => "none: members always count as healthy".to_owned(),
         Some(probe) => format!(
             "{}, {}{}",
-            probe_summary(probe),
+            probe_summary(probe, &probed_ports(model, group, probe)),
             group.health,
             match probe.initial {
                 Initial::Checking => ", traffic before the first verdict",
@@ -176,8 +185,17 @@ fn stage_summary(stage: &Stage) -> String {
     }
 }
 
-fn probe_summary(probe: &Probe) -> String {
-    let port = probe.port;
+/// The ports of a group's backends where `probe` goes to, with commas.
+fn probed_ports(model: &Model, group: &Group, probe: &Probe) -> String {
+    let backends = group
+        .backends()
+        .filter_map(|(.., name)| model.backends.get(name));
+    let ports: BTreeSet<_> = backends.map(|it| stream_key(it, probe).port).collect();
+    let ports: Vec<_> = ports.iter().map(u16::to_string).collect();
+    ports.join(",")
+}
+
+fn probe_summary(probe: &Probe, port: &str) -> String {
     let interval = humantime::format_duration(probe.interval);
     let request = |http: &HttpProbe| {
         let method = match http.method {
@@ -306,6 +324,7 @@ rings      1
 ring slots 32768 of 4194304, room to change a ring included
 memory     7680 KiB for affinity_entries
 memory     16384 KiB for flow_entries
+memory     10240 KiB for nat_entries
 memory     8192 KiB for ring_slots
 ";
         assert_eq!(parse(example).unwrap().summary.to_string(), expected);

@@ -256,7 +256,7 @@ fn uncommented() -> (String, usize) {
 #[test]
 fn the_annotated_file_states_the_defaults() {
     let (text, shown) = uncommented();
-    assert_eq!(shown, 41);
+    assert_eq!(shown, 44);
     let mut given = parse(&text).unwrap().model;
     let mut default = parse(ANNOTATED).unwrap().model;
     // Host, headers and places have no default: the file shows an example.
@@ -271,6 +271,7 @@ fn the_annotated_file_states_the_defaults() {
             panic!("{probe:?}")
         };
         http.host = None;
+        probe.is_service_port = true;
         http.headers.truncate(1);
     }
     assert_eq!(given, default);
@@ -352,5 +353,5 @@ fn the_annotated_file_names_every_key() {
             keys += 1;
         }
     }
-    assert_eq!(keys, 189);
+    assert_eq!(keys, 193);
 }

@@ -57,7 +57,10 @@ pub(super) fn shapes(edge: &Edge) -> Result<BTreeMap<String, Shape>, Refusal> {
 fn lasting_maps() -> Result<impl Iterator<Item = (String, Map)>, Refusal> {
     let object = Object::parse(OBJECT).map_err(|e| broken_object(reason(&e)))?;
     let maps = object.maps.into_iter();
-    Ok(maps.filter(|(name, _)| !name.starts_with('.') && name != "AYA_LOGS"))
+    let of_the_program = ["AYA_LOGS", "LOG_LINES"];
+    Ok(maps.filter(move |(name, _)| {
+        !name.starts_with('.') && !of_the_program.contains(&name.as_str())
+    }))
 }
 
 /// Loads the object for `edge`. Maps that are pinned in `maps` are used, the others are made and
@@ -97,6 +100,8 @@ fn load_as<'a>(
     let flow_mask = buckets(edge) - 1;
     let insert_limit = per_tick(edge.insert_limit);
     let reply_limit = per_tick(edge.reply_limit);
+    let nat_first = u32::from(*edge.nat.ports.start());
+    let nat_count = u32::from(*edge.nat.ports.end()) - nat_first + 1;
     let answer_echo = u8::from(edge.answer_echo);
     let packet_log = u8::from(edge.packet_log && !proves);
     let proof = u8::from(proves);
@@ -104,6 +109,8 @@ fn load_as<'a>(
         .override_global("ANSWER_ECHO", &answer_echo, true)
         .override_global("FLOW_MASK", &flow_mask, true)
         .override_global("INSERT_LIMIT", &insert_limit, true)
+        .override_global("NAT_FIRST_PORT", &nat_first, true)
+        .override_global("NAT_PORT_COUNT", &nat_count, true)
         .override_global("PACKET_LOG", &packet_log, true)
         .override_global("REPLY_LIMIT", &reply_limit, true)
         .override_global("PROOF", &proof, true)
@@ -112,12 +119,13 @@ fn load_as<'a>(
 }
 
 /// The maps whose size is a setting.
-fn sizes(edge: &Edge) -> [(&'static str, u32); 3] {
+fn sizes(edge: &Edge) -> [(&'static str, u32); 4] {
     let chunks = (edge.ring_slots / CHUNK as u32).max(1);
     [
         ("AFFINITY_PINS", edge.affinity_entries.max(1)),
         ("FLOWS", buckets(edge)),
         ("SLOTS", chunks),
+        ("TRANSLATIONS", edge.nat.entries.max(1)),
     ]
 }
 

@@ -149,6 +149,7 @@ fn check_shape(map: &str, found: &Shape, wanted: &Shape) -> Result<(), Refusal> 
     match (map, what) {
         ("FLOWS", "entries") => Err(other_size(map, there, wanted, "flow_entries")),
         ("AFFINITY_PINS", "entries") => Err(other_size(map, there, wanted, "affinity_entries")),
+        ("TRANSLATIONS", "entries") => Err(other_size(map, there, wanted, "nat_entries")),
         ("SLOTS", "entries") => Err(other_size(map, there, wanted, "ring_slots")),
         _ => Err(other_layout(
             map,

@@ -10,7 +10,9 @@ use super::{
     known::{Basis, Known},
 };
 use crate::{
-    model::{Admin, Backend, Group, Health, Initial, Mac, Member, MemberState, Name, Ramp},
+    model::{
+        Admin, Backend, Forward, Group, Health, Initial, Mac, Member, MemberState, Name, Ramp,
+    },
     neighbour::Way,
     policy::{Client, Destination, decide_all},
     probe::History,
@@ -289,7 +291,7 @@ impl Engine {
         let mut spec = TargetSpec {
             next_hop: None,
             source: Mac([0; 6]),
-            outer_source: None,
+            edge_address: None,
             mtu: 0,
             takes_new: false,
             dead: false,
@@ -298,14 +300,21 @@ impl Engine {
         if let Some(Way::Open {
             next_hop,
             source,
-            outer_source,
+            edge_address,
             mtu,
         }) = self.open_ways.get(&backend.destination())
         {
-            let header = backend.forward.outer_header(backend.address).unwrap_or(0);
+            let header = backend
+                .forward
+                .growth_from_edge(backend.address)
+                .unwrap_or(0);
             spec.next_hop = Some(*next_hop);
             spec.source = *source;
-            spec.outer_source = *outer_source;
+            let ours = match backend.forward {
+                Forward::FullNat => self.model.edge.nat.source(backend.address),
+                Forward::Ipip | Forward::L2Dsr => None,
+            };
+            spec.edge_address = ours.or(*edge_address);
             spec.mtu = mtu.saturating_sub(header);
         }
         spec

@@ -56,7 +56,7 @@ pub(crate) fn nested() -> Vec<GroupView> {
         let way = Way::Open {
             next_hop: Mac([2, 0, 0, 0, 0, 1]),
             source: Mac([2; 6]),
-            outer_source: None,
+            edge_address: None,
             mtu: 1500,
         };
         (backend.destination(), way)

@@ -8,6 +8,9 @@ use crate::whereabouts::LatencyRegion;
 /// How packets reach a backend.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum Forward {
+    /// With the edge's address in the place of the client's, there and back through the edge; it needs
+    /// nothing for that.
+    FullNat,
     /// In a packet of the same family from the edge to it, maybe through gateways; it unpacks it,
     /// has the service address and answers directly.
     Ipip,
@@ -19,6 +22,7 @@ impl Forward {
     /// The spelling in configuration and output.
     pub fn as_str(self) -> &'static str {
         match self {
+            Self::FullNat => "full-nat",
             Self::Ipip => "ipip",
             Self::L2Dsr => "l2-dsr",
         }
@@ -27,6 +31,7 @@ impl Forward {
     /// The number that stands for it in the kernel's tables.
     pub fn mode(self) -> ForwardMode {
         match self {
+            Self::FullNat => ForwardMode::FULL_NAT,
             Self::Ipip => ForwardMode::IPIP,
             Self::L2Dsr => ForwardMode::L2_DSR,
         }
@@ -34,15 +39,16 @@ impl Forward {
 
     /// The one that a number in the kernel's tables stands for.
     pub fn of_mode(mode: ForwardMode) -> Option<Self> {
-        [Self::Ipip, Self::L2Dsr]
+        [Self::FullNat, Self::Ipip, Self::L2Dsr]
             .into_iter()
             .find(|it| it.mode() == mode)
     }
 
-    /// Bytes of the header that it puts before packets to `address`, if it does: an outer header
-    /// has a source, which must be the edge's, and finds its way through gateways.
-    pub fn outer_header(self, address: IpAddr) -> Option<u16> {
+    /// Bytes that packets to `address` grow by, if they come from an address of the edge: those find
+    /// their way through gateways.
+    pub fn growth_from_edge(self, address: IpAddr) -> Option<u16> {
         match (self, address) {
+            (Self::FullNat, _) => Some(0),
             (Self::Ipip, IpAddr::V4(_)) => Some(20),
             (Self::Ipip, IpAddr::V6(_)) => Some(40),
             (Self::L2Dsr, _) => None,
@@ -59,6 +65,8 @@ pub struct Backend {
     pub address: IpAddr,
     /// How packets reach it.
     pub forward: Forward,
+    /// The port that packets are rewritten to, if another than the service's; only with `full-nat`.
+    pub port: Option<u16>,
     /// Its place, by which clients near to it find it; none says nothing of that.
     pub location: Option<Location>,
     /// The region of latency tables that it stands in (S73).
@@ -82,7 +90,7 @@ impl Backend {
         Identity {
             address: self.address,
             forward: self.forward,
-            port: None,
+            port: self.port,
         }
     }
 
@@ -118,10 +126,11 @@ pub struct Identity {
 impl Identity {
     /// The backend that a target in the kernel's tables leads to; none if the id is free.
     pub fn of(target: &Target) -> Option<Self> {
+        let port = u16::from_be_bytes(target.nat.port);
         Some(Self {
             address: target.address.into(),
             forward: Forward::of_mode(target.forward)?,
-            port: None,
+            port: (port != 0).then_some(port),
         })
     }
 

@@ -10,6 +10,9 @@ pub fn changes(old: &Model, new: &Model) -> Vec<String> {
     if old.edge.startup_grace != new.edge.startup_grace {
         lines.push("edge: startup_grace changed".to_owned());
     }
+    if old.edge.nat.sources != new.edge.nat.sources {
+        lines.push("edge: nat_source changed".to_owned());
+    }
     if old.edge.location != new.edge.location {
         lines.push("edge: location changed".to_owned());
     }
@@ -24,6 +27,7 @@ pub fn changes(old: &Model, new: &Model) -> Vec<String> {
         |a, b, out| {
             out.field("address", a.address, b.address);
             out.field("forward", a.forward.as_str(), b.forward.as_str());
+            out.opaque("port", &a.port, &b.port);
             out.opaque("probe", &a.probe, &b.probe);
             out.opaque("location", &a.location, &b.location);
             out.opaque("region", &a.region, &b.region);
@@ -78,6 +82,8 @@ pub fn needs_restart(old: &Model, new: &Model) -> Vec<&'static str> {
         ("reply_limit", a.reply_limit != b.reply_limit),
         ("answer_echo", a.answer_echo != b.answer_echo),
         ("affinity_entries", a.affinity_entries != b.affinity_entries),
+        ("nat_ports", a.nat.ports != b.nat.ports),
+        ("nat_entries", a.nat.entries != b.nat.entries),
     ]
     .into_iter()
     .filter_map(|(key, differs)| differs.then_some(key))

@@ -1,5 +1,6 @@
 use std::{
-    net::SocketAddr,
+    net::{IpAddr, SocketAddr},
+    ops::RangeInclusive,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -55,6 +56,28 @@ pub struct Edge {
     pub answer_echo: bool,
     /// Client prefixes that can be pinned to a backend at a time, over all services.
     pub affinity_entries: u32,
+    /// How packets to `full-nat` backends are translated.
+    pub nat: Nat,
+}
+
+/// How packets to `full-nat` backends are translated.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Nat {
+    /// Addresses that they come from, at most one of each family; without one, the address that the kernel
+    /// would choose.
+    pub sources: Vec<IpAddr>,
+    /// Ports that they come from.
+    pub ports: RangeInclusive<u16>,
+    /// Flows that can be translated at a time.
+    pub entries: u32,
+}
+
+impl Nat {
+    /// Where packets to a backend come from, unless the kernel is to choose.
+    pub fn source(&self, backend: IpAddr) -> Option<IpAddr> {
+        let same = |source: &&IpAddr| source.is_ipv4() == backend.is_ipv4();
+        self.sources.iter().find(same).copied()
+    }
 }
 
 impl Edge {

@@ -27,7 +27,7 @@ pub use self::{
     backend::{Backend, Destination, Forward, Identity, Mac, ProbedAt, family},
     changes::{changes, needs_restart},
     clients::{Clients, Prefix},
-    edge::{Edge, XdpMode},
+    edge::{Edge, Nat, XdpMode},
     geography::{Region, UnknownRegion},
     group::{Group, Member, MinHealthy, NoAnswer, Percent, Policy, Priority, Weight, Who},
     health::{Admin, Health, MemberState},

@@ -9,6 +9,9 @@ pub struct Probe {
     pub kind: ProbeKind,
     /// Port on the backend.
     pub port: u16,
+    /// Whether it is that of the group's services: then a backend that has a port of its own is probed
+    /// there.
+    pub is_service_port: bool,
     /// Time from one probe to the next.
     pub interval: Duration,
     /// Deadline over the whole probe, connecting included. At most the interval.

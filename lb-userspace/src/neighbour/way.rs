@@ -15,7 +15,7 @@ pub enum Way {
         /// MAC address of the edge's interface.
         source: Mac,
         /// Source of the outer header, where there is one: an address of the edge.
-        outer_source: Option<IpAddr>,
+        edge_address: Option<IpAddr>,
         /// Largest IP packet that fits, in bytes, the outer header included.
         mtu: u16,
     },
@@ -143,8 +143,8 @@ impl Facts<'_> {
                 "the route to {address} leaves by {other}, not by {name}"
             ));
         }
-        let outer_source = match (forward.outer_header(address), gateway) {
-            (Some(_), _) => Some(outer_source(address, source, name)?),
+        let edge_address = match (forward.growth_from_edge(address), gateway) {
+            (Some(_), _) => Some(edge_address(address, source, name)?),
             (None, None) => None,
             (None, Some(gateway)) => {
                 return Err(format!(
@@ -159,7 +159,7 @@ impl Facts<'_> {
         Ok(Way::Open {
             next_hop,
             source: edge.mac,
-            outer_source,
+            edge_address,
             mtu: mtu.map_or(edge.mtu, |mtu| {
                 edge.mtu.min(u16::try_from(mtu).unwrap_or(u16::MAX))
             }),
@@ -182,7 +182,7 @@ impl Facts<'_> {
 }
 
 /// The kernel's choice for packets to `address`, if others could answer to it.
-fn outer_source(
+fn edge_address(
     address: IpAddr,
     source: Option<IpAddr>,
     interface: &str,

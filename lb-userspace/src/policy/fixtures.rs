@@ -72,6 +72,7 @@ pub(crate) fn backends(names: &[&str]) -> BTreeMap<Name, Backend> {
             forward: Forward::L2Dsr,
             location: None,
             region: None,
+            port: None,
             probe: ProbedAt::default(),
         };
         (backend.name.clone(), backend)

@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
 use crate::{
     model::{
-        Backend, Edge, Forward, Group, HealthRule, HttpProbe, Initial, Method, Model, Name, Probe,
-        ProbeKind, ProbedAt, Smoothing, StatusRange, XdpMode,
+        Backend, Edge, Forward, Group, HealthRule, HttpProbe, Initial, Method, Model, Name, Nat,
+        Probe, ProbeKind, ProbedAt, Smoothing, StatusRange, XdpMode,
     },
     policy::fixtures,
 };
@@ -30,6 +30,7 @@ pub(super) fn probe(interval: Duration, timeout: Duration) -> Probe {
     Probe {
         kind: ProbeKind::Http(head()),
         port: 80,
+        is_service_port: false,
         interval,
         timeout,
         smoothing: Smoothing::default(),
@@ -60,6 +61,7 @@ pub(super) fn model(groups: impl IntoIterator<Item = Group>) -> Model {
             forward: Forward::L2Dsr,
             location: None,
             region: None,
+            port: None,
             probe: ProbedAt::default(),
         };
         (backend.name.clone(), backend)
@@ -83,6 +85,11 @@ pub(super) fn model(groups: impl IntoIterator<Item = Group>) -> Model {
             reply_limit: 0,
             answer_echo: true,
             affinity_entries: 0,
+            nat: Nat {
+                sources: Vec::new(),
+                ports: 61_000..=65_535,
+                entries: 0,
+            },
         },
         backends: backends.into(),
         groups: groups.into_iter().map(|g| (g.name.clone(), g)).collect(),

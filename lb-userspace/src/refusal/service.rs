@@ -11,16 +11,21 @@ refusals! {
         "{address} is the address of the service \"{service}\"";
         "use the server's own address";
 
+    /// Only `full-nat` rewrites ports; with the other modes the packet reaches the server as it came.
+    "port-without-nat" port_without_nat(forward):
+        "packets keep their port with \"{forward}\"";
+        "remove it, or use `forward = \"full-nat\"`";
+
     /// No way of forwarding carries packets of one family to a backend's address of the other, and
     /// the group has backends of the other family only.
     "group-of-other-family" group_of_other_family(service, family, group, other):
         "\"{service}\" has an {family} address, and all backends of group \"{group}\" have {other} ones";
-        "use backends of the service's family: neither l2-dsr nor ipip changes it";
+        "use backends of the service's family: no way of forwarding changes it";
 
     /// As for the whole group, for one of its backends.
     "backend-of-other-family" backend_of_other_family(backend, family, address, service, other, vip):
         "backend \"{backend}\" has the {family} address {address}, and service \"{service}\" of this group has the {other} address {vip}";
-        "use backends of the service's family: neither l2-dsr nor ipip changes it";
+        "use backends of the service's family: no way of forwarding changes it";
 
     /// A rule has to say what becomes of its clients.
     "rule-without-route" rule_without_route():

@@ -34,6 +34,14 @@ refusals! {
     "bad-listener" bad_listener(given, what, wanted):
         "{given} {what}"; "use {wanted}";
 
+    /// Ports are named by the first and the last of them. Those below 1024 are the host's own.
+    "bad-ports" bad_ports(given, wanted):
+        "{given} is no range of ports for that"; "use {wanted}";
+
+    /// Packets to a `full-nat` backend come from one address of its family.
+    "several-nat-sources" several_nat_sources():
+        "has several addresses of one family"; "leave one of each";
+
     /// A bare number does not say whether it means seconds or milliseconds.
     "missing-unit" missing_unit(given):
         "{given} has no unit"; "use a number with a unit, like \"10s\" or \"250ms\"";

@@ -122,7 +122,7 @@ pub struct TargetSpec {
     /// MAC address of the interface that packets leave by.
     pub source: Mac,
     /// Source of the outer header, for a mode that makes one.
-    pub outer_source: Option<IpAddr>,
+    pub edge_address: Option<IpAddr>,
     /// Largest IP packet that the way out takes, as it comes from the client: without the outer
     /// header.
     pub mtu: u16,

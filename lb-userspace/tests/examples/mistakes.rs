@@ -4,7 +4,7 @@ use crate::said::{all, directory, waggle};
 
 /// An example, the file that is changed (none: its own), a part of that file, what stands in its place, and
 /// what is said.
-const MISTAKES: [(&str, &str, &str, &str, &str); 21] = [
+const MISTAKES: [(&str, &str, &str, &str, &str); 22] = [
     (
         "front-door",
         "",
@@ -130,6 +130,13 @@ const MISTAKES: [(&str, &str, &str, &str, &str); 21] = [
         r#"idle = "24h""#,
         r#"idle = "25h""#,
         "error[out-of-range]: group[1].affinity.idle: 25h is out of range; use 1m to 1day",
+    ),
+    (
+        "full-nat",
+        "",
+        "port = 8080\n\n[[backend]]",
+        "port = 80800\n\n[[backend]]",
+        "error[out-of-range]: backend[0].port: 80800 is out of range; use 1 to 65535",
     ),
     (
         "spillover",

@@ -48,6 +48,17 @@ fn r9_affinity_in_both_scopes() {
 }
 
 #[test]
+fn how_packets_reach_backends_decides_nothing() {
+    check(
+        "full-nat",
+        &[
+            case("S19", "192.0.2.7", "", "a 1/2, b 1/2"),
+            case("D8", "192.0.2.7", "[latency_ms]\na = 5\nb = 50\n", "a 1"),
+        ],
+    );
+}
+
+#[test]
 fn the_page_has_every_preset_with_its_stages() {
     let groups = groups();
     let (presets, _) = PAGE.split_once("\n## Stages").expect("the part on presets");

@@ -15,7 +15,7 @@ use aya::{
 use lb_common::{
     ABI_VERSION, Address, Affinity, Answer, Bucket, CHUNK, Chunk, Control, Counter, Descriptor,
     Entry, FlowEvent, HashKey, Pin, PinKey, Place, Port, Row, Service, ServiceCounter, ServiceKey,
-    Target, Verdict, WAYS, ring_head,
+    Target, Translation, TranslationKey, Verdict, WAYS, ring_head,
 };
 use lb_userspace::dataplane::{monotonic, object::OBJECT};
 
@@ -52,6 +52,8 @@ pub struct Settings {
     pub insert_limit: u32,
     /// Packets that a CPU may reject per tick.
     pub reply_limit: u32,
+    /// First and number of the ports of translated flows.
+    pub nat_ports: [u32; 2],
     /// Whether echo requests are answered.
     pub answer_echo: bool,
     /// Whether every packet of a service is logged.
@@ -68,6 +70,7 @@ impl Default for Settings {
             buckets: 64,
             insert_limit: u32::MAX,
             reply_limit: u32::MAX,
+            nat_ports: [61_000, 4096],
             answer_echo: true,
             packet_log: false,
             proof: false,
@@ -118,6 +121,8 @@ impl Edge {
             .override_global("FLOW_MASK", &(settings.buckets - 1), true)
             .override_global("INSERT_LIMIT", &settings.insert_limit, true)
             .override_global("REPLY_LIMIT", &settings.reply_limit, true)
+            .override_global("NAT_FIRST_PORT", &settings.nat_ports[0], true)
+            .override_global("NAT_PORT_COUNT", &settings.nat_ports[1], true)
             .override_global("ANSWER_ECHO", &u8::from(settings.answer_echo), true)
             .override_global("PACKET_LOG", &u8::from(settings.packet_log), true)
             .override_global("PROOF", &u8::from(settings.proof), true)
@@ -351,6 +356,12 @@ impl Edge {
     pub fn pins(&self) -> Vec<(PinKey, Pin)> {
         let pins: HashMap<&MapData, PinKey, Pin> = self.map("AFFINITY_PINS").try_into().unwrap();
         pins.iter().map(Result::unwrap).collect()
+    }
+
+    /// The flows of `full-nat` targets.
+    pub fn translations(&self) -> Vec<(TranslationKey, Translation)> {
+        let map: HashMap<&MapData, _, _> = self.map("TRANSLATIONS").try_into().unwrap();
+        map.iter().map(Result::unwrap).collect()
     }
 
     /// Writes an element of a hash map.

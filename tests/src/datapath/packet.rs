@@ -169,12 +169,15 @@ impl Packet {
         frame.extend(vec![1; self.ip_options]);
         set_ip_checksum(&mut frame[14..]);
         frame.extend(payload);
+        self.set_checksum(&mut frame[14 + header..]);
     }
 
     fn put_v6(&self, frame: &mut Vec<u8>, from: Ipv6Addr, to: Ipv6Addr) {
         let none = (self.protocol.0, Vec::new());
         let (next, extensions) = self.extensions.as_ref().unwrap_or(&none);
-        let payload = [&extensions[..], &self.segment()].concat();
+        let mut segment = self.segment();
+        self.set_checksum(&mut segment);
+        let payload = [&extensions[..], &segment].concat();
         let first = 6 << 28 | u32::from(self.class) << 20 | self.label;
         frame.extend(first.to_be_bytes());
         frame.extend(u16::try_from(payload.len()).unwrap().to_be_bytes());
@@ -189,16 +192,38 @@ impl Packet {
         let mut segment = [self.from.1, self.to.1].map(u16::to_be_bytes).concat();
         if self.protocol == Protocol::UDP {
             segment.extend(u16::try_from(8 + self.payload).unwrap().to_be_bytes());
-            segment.extend([0x5a, 0x5a]);
+            segment.extend([0, 0]);
         } else {
             let header = 20 + self.tcp_options;
             segment.extend([0, 0, 0, 5, 0, 0, 0, 6]);
             segment.extend([nibble(header / 4) << 4, self.flags, 0xff, 0xff]);
-            segment.extend([0x5a, 0x5a, 0, 0]);
+            segment.extend([0, 0, 0, 0]);
             segment.extend(vec![1; self.tcp_options]);
         }
         segment.extend((0_u8..=255).cycle().take(self.payload));
         segment
+    }
+
+    /// Computes the checksum of a whole segment or datagram, in which it is 0 (RFC 9293, 3.1; RFC 768).
+    fn set_checksum(&self, segment: &mut [u8]) {
+        let octets = |end: End| match end.0 {
+            IpAddr::V4(v4) => v4.octets().to_vec(),
+            IpAddr::V6(v6) => v6.octets().to_vec(),
+        };
+        let length = u16::try_from(segment.len()).unwrap().to_be_bytes();
+        let pseudo = [octets(self.from), octets(self.to), length.to_vec()].concat();
+        let padding = &[0][..segment.len() % 2];
+        let all = [&pseudo, &[0, self.protocol.0][..], segment, padding].concat();
+        let checksum = match (checksum(&all), self.protocol) {
+            (0, Protocol::UDP) => u16::MAX,
+            (checksum, _) => checksum,
+        };
+        let at = if self.protocol == Protocol::UDP {
+            6
+        } else {
+            16
+        };
+        segment[at..at + 2].copy_from_slice(&checksum.to_be_bytes());
     }
 }
 
@@ -207,13 +232,18 @@ pub fn set_ip_checksum(packet: &mut [u8]) {
     let length = usize::from(packet[0] & 15) * 4;
     let header = &mut packet[..length];
     header[10..12].fill(0);
-    let words = header.as_chunks().0.iter().copied();
+    let checksum = checksum(header);
+    header[10..12].copy_from_slice(&checksum.to_be_bytes());
+}
+
+/// The Internet checksum of an even number of bytes (RFC 1071).
+fn checksum(bytes: &[u8]) -> u16 {
+    let words = bytes.as_chunks().0.iter().copied();
     let sum: u32 = words.map(u16::from_be_bytes).map(u32::from).sum();
     // The first carries can make one more.
     let folded = (sum & 0xffff) + (sum >> 16);
     let folded = (folded & 0xffff) + (folded >> 16);
-    let checksum = !u16::try_from(folded).unwrap();
-    header[10..12].copy_from_slice(&checksum.to_be_bytes());
+    !u16::try_from(folded).unwrap()
 }
 
 fn nibble(value: usize) -> u8 {

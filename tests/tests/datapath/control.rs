@@ -11,9 +11,9 @@ use lb_tests::datapath::{
 use super::answers::sum;
 
 /// A router on the way to clients, in both families.
-const ROUTER: [&str; 2] = ["192.0.2.254", "2001:db8:99::fe"];
+pub(crate) const ROUTER: [&str; 2] = ["192.0.2.254", "2001:db8:99::fe"];
 
-fn octets(address: Address, is_v4: bool) -> Vec<u8> {
+pub(crate) fn octets(address: Address, is_v4: bool) -> Vec<u8> {
     match is_v4 {
         true => address.octets()[12..].to_vec(),
         false => address.octets().to_vec(),
@@ -47,7 +47,7 @@ fn framed(from: &[u8], to: &[u8], protocol: u8, payload: &[u8]) -> Vec<u8> {
 }
 
 /// An ICMP message with its checksum.
-fn message(from: &[u8], to: &[u8], what: [u8; 2], number: u32, rest: &[u8]) -> Vec<u8> {
+pub(crate) fn message(from: &[u8], to: &[u8], what: [u8; 2], number: u32, rest: &[u8]) -> Vec<u8> {
     let protocol = if from.len() == 4 { 1 } else { 58 };
     let mut message = [&what[..], &[0, 0], &number.to_be_bytes(), rest].concat();
     let length = (message.len() as u32).to_be_bytes();

@@ -126,7 +126,7 @@ fn what_can_not_be_sent_is_told_or_dropped_as_it_came_under_its_own_verdict() {
 }
 
 #[test]
-fn without_room_for_the_outer_header_a_packet_is_dropped_and_others_go_on() {
+fn without_room_for_the_growth_from_edge_a_packet_is_dropped_and_others_go_on() {
     let frame = |packet: &Packet| packet.clone().padded_to(Narrow::LENGTH).bytes();
     let mut narrow = Narrow::load();
     for (name, packet, through) in ways() {
@@ -166,7 +166,7 @@ fn a_tunnel_of_the_other_family_is_no_target() {
 
 /// The outer checksum is made from a sum that the daemon has worked out: every source shows it.
 #[test]
-fn the_outer_header_holds_the_source_that_the_target_names() {
+fn the_growth_from_edge_holds_the_source_that_the_target_names() {
     let packet = syn();
     let mut edge = edge(&packet, edge::target(1));
     for last in 0..=255 {

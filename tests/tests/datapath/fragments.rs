@@ -14,7 +14,7 @@ use lb_tests::datapath::{
 use super::answers::error;
 
 /// The fragment of a packet that begins after so many words of eight bytes.
-fn fragment(packet: &Packet, id: u8, offset: u16, more: bool) -> Vec<u8> {
+pub(crate) fn fragment(packet: &Packet, id: u8, offset: u16, more: bool) -> Vec<u8> {
     let tuple = packet.tuple();
     if tuple.client.is_v4() {
         let flags = if more { MORE_FRAGMENTS } else { 0 };

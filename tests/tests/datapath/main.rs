@@ -9,6 +9,7 @@ mod control;
 mod families;
 mod flows;
 mod fragments;
+mod full_nat;
 mod inserts;
 mod log;
 mod pinned;

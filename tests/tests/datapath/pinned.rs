@@ -84,7 +84,7 @@ impl Rig {
             let way = Way::Open {
                 next_hop: Mac([2, 0, 0, 0, 1, 1 + number.expect("a backend") as u8]),
                 source: Mac(edge::STATION),
-                outer_source: None,
+                edge_address: None,
                 mtu: 1500,
             };
             (backend.destination(), way)

@@ -15,7 +15,7 @@ use aya::{
 use lb_common::{HashKey, Protocol, ServiceKey};
 use lb_userspace::{
     dataplane::{Kernel, Started, Tables, diff},
-    model::{Edge, Forward, Identity, Mac, XdpMode},
+    model::{Edge, Forward, Identity, Mac, Nat, XdpMode},
     refusal::{Refusal, Refused},
     table::{Image, Ring, ServiceSpec, TargetKey, TargetSpec},
 };
@@ -75,6 +75,11 @@ pub(crate) fn edge_in(dir: &Path) -> Edge {
         reply_limit: 1000,
         answer_echo: true,
         affinity_entries: 1024,
+        nat: Nat {
+            sources: Vec::new(),
+            ports: 61_000..=65_535,
+            entries: 1024,
+        },
     }
 }
 
@@ -145,7 +150,7 @@ pub(crate) fn image(backends: &[u8]) -> Image {
     let target = TargetSpec {
         next_hop: Some(Mac([2, 0, 0, 0, 0, 9])),
         source: Mac([2, 0, 0, 0, 0, 1]),
-        outer_source: None,
+        edge_address: None,
         mtu: 1500,
         takes_new: true,
         dead: false,

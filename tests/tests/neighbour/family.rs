@@ -25,12 +25,12 @@ fn tunnel(address: IpAddr) -> Destination {
     }
 }
 
-/// The way to a backend that gets packets in packets from `outer_source`.
-fn packed(lab: &Lab, next_hop: Mac, outer_source: IpAddr, mtu: u16) -> Way {
+/// The way to a backend that gets packets in packets from `edge_address`.
+fn packed(lab: &Lab, next_hop: Mac, edge_address: IpAddr, mtu: u16) -> Way {
     Way::Open {
         next_hop,
         source: lab.edge().mac(),
-        outer_source: Some(outer_source),
+        edge_address: Some(edge_address),
         mtu,
     }
 }
@@ -88,7 +88,7 @@ fn ipv6_routes_are_followed() {
         let narrow = Way::Open {
             next_hop: backend.mac(),
             source: lab.edge().mac(),
-            outer_source: None,
+            edge_address: None,
             mtu: 1400,
         };
         watch.expect(near, narrow).await;
@@ -98,7 +98,7 @@ fn ipv6_routes_are_followed() {
 }
 
 #[test]
-fn an_outer_header_goes_to_the_gateway_of_either_family() {
+fn an_growth_from_edge_goes_to_the_gateway_of_either_family() {
     on_the_edge(async |lab| {
         with_ipv6(lab);
         let [first, second] = [&lab.backends[0], &lab.backends[1]];
@@ -150,7 +150,7 @@ fn a_gateway_s_new_network_card_is_noticed() {
 }
 
 #[test]
-fn the_outer_source_follows_the_edge_s_addresses() {
+fn the_edge_address_follows_the_edge_s_addresses() {
     on_the_edge(async |lab| {
         with_ipv6(lab);
         let (edge, backend) = (lab.edge(), &lab.backends[0]);

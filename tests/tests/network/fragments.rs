@@ -1,4 +1,4 @@
-//! Datagrams that are longer than a frame, in both families and both ways to forward.
+//! Datagrams that are longer than a frame, in both families and all ways to forward.
 
 use lb_tests::lab::{
     DEADLINE, Daemon, Lab, Nginx, SERVICES, Settings, Topology, UdpServer, WebServer,
@@ -11,7 +11,7 @@ use super::{
 };
 
 /// The service's port for each way to forward.
-const MODES: [(&str, u16); 2] = [("l2-dsr", 53), ("ipip", 54)];
+const MODES: [(&str, u16); 3] = [("l2-dsr", 53), ("ipip", 54), ("full-nat", 55)];
 
 /// A service of each family for each way, over the same two backends.
 fn tables(lab: &Lab) -> String {
@@ -59,7 +59,7 @@ fn case_12_long_datagrams_arrive_whole_at_the_backend_of_their_flow() {
             ..Settings::default()
         },
     );
-    wait_served(&daemon, 4);
+    wait_served(&daemon, 6);
     for (mode, port) in MODES {
         for service in SERVICES {
             lab.client().enter(|| {

@@ -157,6 +157,25 @@ fn case_7_clients_behind_a_narrow_link_are_served_by_every_backend() {
     assert_eq!(verdict(&daemon, "reply_silent"), 0);
 }
 
+/// The backends know the edge alone: it is told for all of its clients.
+#[test]
+fn case_7_translated_clients_behind_a_narrow_link_are_served_by_every_backend() {
+    let lab = narrow_lab(1);
+    let _servers = serve(&lab.backends);
+    let daemon = start(lab.edge(), "full-nat", &lab.backends);
+    let client = &lab.far_clients[0];
+    for (service, edge) in services().into_iter().zip(lab.edge().addresses()) {
+        for backend in &lab.backends {
+            let mut connection = connection_on(client, service, backend);
+            assert_eq!(told_mtu(backend, edge), None);
+            connection.begin(MEGABYTE).unwrap();
+            connection.finish().unwrap();
+            assert_eq!(told_mtu(backend, edge), Some(NARROW));
+        }
+    }
+    assert_eq!(verdict(&daemon, "reply_silent"), 0);
+}
+
 #[test]
 fn case_7_an_error_follows_its_flow_to_the_backend_that_gets_no_new_ones() {
     let lab = narrow_lab(1);

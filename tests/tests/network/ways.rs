@@ -1,4 +1,4 @@
-//! Both families, both protocols and both ways to forward, through one table of cases.
+//! Both families, both protocols and all ways to forward, through one table of cases.
 
 use std::{io, net::SocketAddr};
 
@@ -16,7 +16,7 @@ use super::rig::{status, verdict};
 const FAMILIES: [&str; 2] = ["v4", "v6"];
 
 /// How packets reach backends, each on a port of its own.
-const MODES: [(&str, u16); 2] = [("l2-dsr", 80), ("ipip", 81)];
+const MODES: [(&str, u16); 3] = [("l2-dsr", 80), ("ipip", 81), ("full-nat", 82)];
 
 /// A service, and how its packets reach backends.
 #[derive(Clone, Copy)]
@@ -162,8 +162,8 @@ fn lab() -> Lab {
 
 /// What serves three quarters of every group.
 struct First {
-    _web: [WebServer; 2],
-    _udp: [UdpServer; 2],
+    _web: [WebServer; MODES.len()],
+    _udp: [UdpServer; MODES.len()],
     tunnels: TunnelEnd,
 }
 

@@ -76,7 +76,7 @@ fn tables(model: &Model, down: Option<&str>) -> Tables {
             let target = TargetSpec {
                 next_hop: Some(Mac([2, 0, 0, 0, 0, 1])),
                 source: Mac([2, 0, 0, 0, 0, 2]),
-                outer_source: None,
+                edge_address: None,
                 mtu: 1500,
                 takes_new: true,
                 dead: false,

@@ -29,6 +29,17 @@ const CASES: &[(&str, &str, &str)] = &[
     ("mapped-address", "\"10.0.0.1\"", "\"::ffff:10.0.0.1\""),
     ("decorated-address", "\"10.0.0.1\"", "\"[2001:db8::1]\""),
     ("bad-listener", "[edge]", "[edge]\nmetrics = \"here\""),
+    ("bad-ports", "[edge]", "[edge]\nnat_ports = \"80\""),
+    (
+        "several-nat-sources",
+        "[edge]",
+        "[edge]\nnat_source = [\"10.0.0.7\", \"10.0.0.8\"]",
+    ),
+    (
+        "port-without-nat",
+        "address = \"10.0.0.1\"",
+        "address = \"10.0.0.1\"\nport = 8080",
+    ),
     ("missing-unit", "[edge]", "[edge]\nstartup_grace = 10"),
     ("bad-duration", "[edge]", "[edge]\nstartup_grace = \"soon\""),
     ("relative-path", "[edge]", "[edge]\nstate_dir = \"waggle\""),

@@ -3,11 +3,14 @@ use std::{
     net::IpAddr,
 };
 
-use lb_common::{Answer, Outer, Service, ServiceGroup, ServiceKey, Target, TargetState};
+use lb_common::{
+    Address, Answer, Nat, Outer, Service, ServiceGroup, ServiceKey, Target, TargetState,
+};
 
 use super::{DoesNotFit, Scope};
 use crate::{
     dataplane::{Change, Tables, pool::Extent},
+    model::Forward,
     table::{Image, TargetKey, TargetSpec, group_id},
 };
 
@@ -143,7 +146,23 @@ fn wanted(key: &TargetKey, spec: &TargetSpec, old: Option<&Target>) -> Target {
         epoch: old.map_or(0, |old| old.epoch),
         identity: key.hash(),
         address: key.identity.address.into(),
-        outer: outer(spec.outer_source, key.identity.address),
+        outer: match key.identity.forward {
+            Forward::Ipip => outer(spec.edge_address, key.identity.address),
+            Forward::FullNat | Forward::L2Dsr => Outer::default(),
+        },
+        nat: match key.identity.forward {
+            Forward::FullNat => nat(spec.edge_address, key.identity.port),
+            Forward::Ipip | Forward::L2Dsr => Nat::NONE,
+        },
+    }
+}
+
+fn nat(source: Option<IpAddr>, port: Option<u16>) -> Nat {
+    Nat {
+        // Without one its way is not known yet, and it is sent nothing.
+        source: source.map_or(Nat::NONE.source, Address::from),
+        port: port.unwrap_or(0).to_be_bytes(),
+        ..Nat::NONE
     }
 }
 
@@ -153,7 +172,7 @@ fn outer(source: Option<IpAddr>, backend: IpAddr) -> Outer {
             Outer::v4(source.octets(), backend.octets())
         }
         (Some(IpAddr::V6(source)), IpAddr::V6(_)) => Outer::v6(source.octets()),
-        // Nothing is put around it, or its way is not known yet and it is sent nothing.
+        // Its way is not known yet, and it is sent nothing.
         _ => Outer::default(),
     }
 }
@@ -202,5 +221,15 @@ mod tests {
             ours6
         );
         assert_eq!(outer(None, theirs), Outer::default());
+    }
+
+    #[test]
+    fn what_a_target_is_translated_to_has_the_edge_s_address_and_the_backend_s_port() {
+        let ours: IpAddr = "10.0.0.1".parse().unwrap();
+        let written = nat(Some(ours), Some(8080));
+        assert_eq!(IpAddr::from(written.source), ours);
+        assert_eq!(u16::from_be_bytes(written.port), 8080);
+        assert_eq!(nat(Some(ours), None).port, [0, 0], "the service's");
+        assert_eq!(nat(None, None), Nat::NONE);
     }
 }

@@ -39,7 +39,7 @@ fn live(mac: u8) -> TargetSpec {
     TargetSpec {
         next_hop: Some(Mac([2, 0, 0, 0, 0, mac])),
         source: Mac([2, 0, 0, 0, 1, 0]),
-        outer_source: None,
+        edge_address: None,
         mtu: 1500,
         takes_new: true,
         dead: false,

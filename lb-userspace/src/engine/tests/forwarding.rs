@@ -49,7 +49,7 @@ fn a_target_behind_an_outer_header_takes_smaller_packets_and_has_a_source() {
         let outer = Way::Open {
             next_hop: Mac([2, 0, 0, 0, 0, 7]),
             source: Mac([2; 6]),
-            outer_source: Some(ours),
+            edge_address: Some(ours),
             mtu: 1500,
         };
         rig.event(Event::Ways(vec![
@@ -58,11 +58,11 @@ fn a_target_behind_an_outer_header_takes_smaller_packets_and_has_a_source() {
         ]));
         rig.all_up();
         let plain = target(&rig, Forward::L2Dsr);
-        assert_eq!((plain.mtu, plain.outer_source), (1500, None));
+        assert_eq!((plain.mtu, plain.edge_address), (1500, None));
         assert_eq!(plain.next_hop, Some(Mac([2, 0, 0, 0, 0, 9])));
         let packed = target(&rig, Forward::Ipip);
         assert_eq!(packed.mtu, 1500 - header);
-        assert_eq!(packed.outer_source, Some(ours));
+        assert_eq!(packed.edge_address, Some(ours));
         assert_eq!(packed.next_hop, Some(Mac([2, 0, 0, 0, 0, 7])));
         let key = rig.engine.model().services["web"].key();
         assert!(rig.image().services.contains_key(&key));
@@ -76,7 +76,7 @@ fn a_way_too_narrow_for_the_outer_header_lets_nothing_pass() {
     let narrow = Way::Open {
         next_hop: Mac([2; 6]),
         source: Mac([2; 6]),
-        outer_source: Some(OURS.into()),
+        edge_address: Some(OURS.into()),
         mtu: 39,
     };
     rig.event(Event::Ways(vec![
@@ -98,4 +98,40 @@ fn one_address_may_be_reached_in_one_way_and_not_in_the_other() {
     ]));
     rig.all_up();
     assert_eq!(rig.shares(), "b 1");
+}
+
+#[test]
+fn a_translated_target_comes_from_the_kernel_s_address_or_from_the_one_that_is_set() {
+    let set = "nat_source = [\"198.51.100.77\", \"2001:db8::77\"]";
+    for (service, theirs, ours, own) in [
+        (
+            "2001:db8::10",
+            THEIRS.into(),
+            IpAddr::from(OURS),
+            "2001:db8::77",
+        ),
+        ("203.0.113.10", ip(9), ip(1), "198.51.100.77"),
+    ] {
+        let text = both_ways(service, &theirs.to_string()).replace("ipip", "full-nat");
+        let chosen = text.replace("[edge]", &format!("[edge]\n{set}"));
+        let to = Destination {
+            address: theirs,
+            forward: Forward::FullNat,
+        };
+        for (text, expected) in [(text, ours), (chosen, own.parse().unwrap())] {
+            let mut rig = Rig::start(&text, Saved::default(), &[]);
+            let way = Way::Open {
+                next_hop: Mac([2, 0, 0, 0, 0, 7]),
+                source: Mac([2; 6]),
+                edge_address: Some(ours),
+                mtu: 1500,
+            };
+            rig.event(Event::Ways(vec![(direct(theirs), open(9)), (to, way)]));
+            rig.all_up();
+            let translated = target(&rig, Forward::FullNat);
+            assert_eq!(translated.edge_address, Some(expected));
+            assert_eq!(translated.mtu, 1500, "nothing is put around it");
+            assert_eq!(target(&rig, Forward::L2Dsr).edge_address, None);
+        }
+    }
 }

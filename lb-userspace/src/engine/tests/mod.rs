@@ -168,7 +168,7 @@ fn open(host: u8) -> Way {
     Way::Open {
         next_hop: Mac([2, 0, 0, 0, 0, host]),
         source: Mac([2; 6]),
-        outer_source: None,
+        edge_address: None,
         mtu: 1500,
     }
 }

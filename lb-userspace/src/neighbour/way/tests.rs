@@ -85,7 +85,7 @@ fn open(next_hop: Mac) -> Way {
     Way::Open {
         next_hop,
         source: OURS,
-        outer_source: None,
+        edge_address: None,
         mtu: 1500,
     }
 }
@@ -251,13 +251,13 @@ fn packed(address: IpAddr, source: Option<&str>, neighbour: Option<Neighbour>) -
 }
 
 #[test]
-fn an_outer_header_goes_through_gateways_and_comes_from_an_address_of_the_edge() {
+fn what_comes_from_the_edge_goes_through_gateways_and_comes_from_an_address_of_the_edge() {
     let good = entry(NeighbourState::Reachable);
     for (address, source) in [(BACKEND, "10.0.0.2"), (BACKEND6, "2001:db8::2")] {
         let expected = Way::Open {
             next_hop: THEIRS,
             source: OURS,
-            outer_source: Some(source.parse().unwrap()),
+            edge_address: Some(source.parse().unwrap()),
             mtu: 1400,
         };
         assert_eq!(packed(address, Some(source), good), expected);

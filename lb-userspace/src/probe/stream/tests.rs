@@ -92,6 +92,19 @@ fn a_backend_that_is_probed_elsewhere_has_its_stream_there() {
 }
 
 #[test]
+fn a_backend_with_a_port_of_its_own_is_probed_there_unless_something_else_is_said() {
+    let mut probe = seconds(30, 5);
+    let mut model = model([group("g1", &["a"], None, (4, 2))]);
+    let port = |model: &Model, probe: &Probe| stream_key(&model.backends["a"], probe).port;
+    model.backends.get_mut("a").unwrap().port = Some(8080);
+    assert_eq!(port(&model, &probe), 80, "the group's own");
+    probe.is_service_port = true;
+    assert_eq!(port(&model, &probe), 8080);
+    model.backends.get_mut("a").unwrap().probe.port = Some(9000);
+    assert_eq!(port(&model, &probe), 9000);
+}
+
+#[test]
 fn what_is_disabled_or_has_no_probe_is_not_probed() {
     let probed = group("g1", &["a", "b"], Some(seconds(30, 5)), (4, 2));
     let unprobed = group("g2", &["a", "b"], None, (4, 2));
@@ -163,6 +176,7 @@ fn phases_differ_between_edges_and_spread_over_the_interval() {
         forward: Forward::L2Dsr,
         location: None,
         region: None,
+        port: None,
         probe: ProbedAt::default(),
     };
     let (fra, ams) = (name("fra-1"), name("ams-1"));

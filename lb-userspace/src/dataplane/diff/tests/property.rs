@@ -45,7 +45,7 @@ pub(super) fn logical(tables: &Tables, known: &Image) -> Image {
         let spec = TargetSpec {
             next_hop: (target.next_hop != [0; 6]).then_some(Mac(target.next_hop)),
             source: Mac(target.source),
-            outer_source: None,
+            edge_address: None,
             mtu: target.mtu,
             takes_new: target.state.takes_new(),
             dead: target.state.dead(),

@@ -33,7 +33,7 @@ struct Target {
     destination: [u8; 6],
     source: [u8; 6],
     /// Addresses of the outer header, those of IPv4 in the first four bytes; all zero for `l2-dsr`.
-    outer_source: [u8; 16],
+    edge_address: [u8; 16],
     outer_destination: [u8; 16],
 }
 
@@ -66,7 +66,7 @@ fn send(
     let Some(target) = REFERENCE_TARGETS.get(id) else {
         return xdp_action::XDP_DROP;
     };
-    if target.outer_source != [0; 16] && enclose(context, target).is_none() {
+    if target.edge_address != [0; 16] && enclose(context, target).is_none() {
         return xdp_action::XDP_DROP;
     }
     let Some(ethernet) = cursor(context).take::<Ethernet>() else {

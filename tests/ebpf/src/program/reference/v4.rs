@@ -82,7 +82,7 @@ pub(super) fn enclose(context: &mut XdpContext, target: &Target) -> Option<()> {
     let ethernet = cursor.take::<Ethernet>()?;
     let outer = cursor.take::<Ipv4Hdr>()?;
     let inner = cursor.take::<Ipv4Hdr>()?;
-    let [a, b, c, d, ..] = target.outer_source;
+    let [a, b, c, d, ..] = target.edge_address;
     let [e, f, g, h, ..] = target.outer_destination;
     ethernet.ether_type = Ethernet::IPV4;
     *outer = Ipv4Hdr {

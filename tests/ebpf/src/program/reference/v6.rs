@@ -96,7 +96,7 @@ pub(super) fn enclose(context: &mut XdpContext, target: &Target) -> Option<()> {
         payload_len: (u16::from_be_bytes(inner.payload_len) + 40).to_be_bytes(),
         next_hdr: 41,
         hop_limit: 64,
-        src_addr: target.outer_source,
+        src_addr: target.edge_address,
         dst_addr: target.outer_destination,
     };
     Some(())

@@ -1,0 +1,111 @@
+//! Gives a new flow a port at its target.
+
+use aya_ebpf::bindings::xdp_md;
+use lb_common::{
+    Entry, IDLE_TICKS, IdleTicks, Mac, NAT_HOLDS, NAT_PROBES, Protocol, Translation,
+    TranslationKey, Verdict,
+};
+use lb_ebpf::{
+    entry,
+    parse::{Family, Flow, Signal},
+    word,
+};
+
+use super::{
+    super::{
+        clock, counted, flows,
+        outcome::Outcome,
+        packet::Packet,
+        pins::{self, Shape},
+        services,
+        tables::{self, Target, TranslationSlot},
+        unsent,
+    },
+    Probes,
+};
+
+/// Makes a translation for the flow of what is in a frame.
+#[inline(always)]
+pub(in super::super) fn open(
+    context: *mut xdp_md,
+    family: Family,
+    shape: Shape,
+    target: u16,
+) -> Outcome {
+    let mut packet = Packet::new(context);
+    let bytes = packet.length();
+    let Some((flow, [from, _])) = pins::parsed(&mut packet.cursor(), family, shape) else {
+        return counted(Verdict::NotOurs, bytes);
+    };
+    let Some(service) = services::find(&flow.tuple) else {
+        return counted(Verdict::NotOurs, bytes);
+    };
+    let made = Target::of(target).ok_or(Verdict::NoTarget);
+    match made.and_then(|target| translation(&flow, &target, from)) {
+        Ok(()) => Outcome::OPENED,
+        Err(verdict) => unsent(service.id, verdict, 0, bytes),
+    }
+}
+
+/// `from` is the station that the flow's packet came from.
+///
+/// # Errors
+/// Why it has no translation.
+#[inline(always)]
+fn translation(flow: &Flow, target: &Target, from: Mac) -> Result<(), Verdict> {
+    if flow.tuple.protocol == Protocol::TCP && flow.signal != Signal::Open {
+        return Err(Verdict::Untranslated);
+    }
+    let now = clock::now();
+    if !flows::within_budget(now) {
+        return Err(Verdict::TranslationLimited);
+    }
+    let probes = Probes::of(flow, target).ok_or(Verdict::NoTarget)?;
+    let life = Entry::life(now, entry::first_state(flow));
+    let translation = Translation::new(&flow.tuple, target.id, life, from);
+    let mut weak = NAT_PROBES;
+    for probe in 0..NAT_PROBES {
+        let key = TranslationKey::there(&probes.tuple(flow, probe));
+        match make(&key, &translation, &IDLE_TICKS, now) {
+            Made::Done => return Ok(()),
+            // Else the verifier would go the rest for every one that it could be.
+            Made::Weak => weak = word::unbounded(probe.into()) as u32,
+            Made::Taken => {}
+        }
+    }
+    if weak == NAT_PROBES {
+        return Err(Verdict::NoPort);
+    }
+    let key = TranslationKey::there(&probes.tuple(flow, weak));
+    match make(&key, &translation, &NAT_HOLDS, now) {
+        Made::Done => Ok(()),
+        Made::Weak | Made::Taken => Err(Verdict::NoPort),
+    }
+}
+
+/// Whether a translation could be made.
+enum Made {
+    Done,
+    /// There is one, which gives way if there is no other place.
+    Weak,
+    Taken,
+}
+
+/// Makes a translation in a place that is free, or whose flow was idle for longer than `idle`.
+#[inline(always)]
+fn make(key: &TranslationKey, translation: &Translation, idle: &IdleTicks, now: u32) -> Made {
+    if let Some(slot) = TranslationSlot::of(key) {
+        let present = slot.load();
+        if present.is_live(now, idle) {
+            return match present.is_live(now, &NAT_HOLDS) {
+                true => Made::Taken,
+                false => Made::Weak,
+            };
+        }
+        tables::remove_translation(key);
+    }
+    match tables::put_translation(key, translation) {
+        Some(()) => Made::Done,
+        None => Made::Taken,
+    }
+}
