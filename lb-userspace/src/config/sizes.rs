@@ -265,8 +265,8 @@ mod tests {
             several edges";
         assert_eq!(too_many(127, 3), rows);
         let classes = "service: rules, members' `clients` and data files make 32769 classes of clients, and at \
-            most 32767 can be; use fewer rules, or data files with fewer different rows: round the times in \
-            latency files";
+            most 32767 can be; use fewer rules, or data files with fewer different rows: a larger \
+            `latency.quantum` makes times equal";
         assert_eq!(too_many(128, 0), classes);
     }
 }

@@ -5,6 +5,7 @@ mod forwarding;
 mod health;
 mod many;
 mod outlook;
+mod quantum;
 mod ramp;
 mod reload;
 mod rules;
