@@ -11,7 +11,7 @@ const NEAR: &str = "192.0.2.1";
 const FAR: &str = "192.0.2.200";
 
 /// The backends `a` and `b` are 11 ms apart for [`NEAR`], and 9.5 ms for [`FAR`]; the window is 10 ms.
-fn model(quantum: &str) -> Model {
+fn parsed(quantum: &str) -> Checked {
     let group = format!(
         "[[group]]\nname = \"web\"\npolicy = \"dynamic-rtt\"\nlatency_window = \"10ms\"\n\
          member = [{{ backend = \"a\" }}, {{ backend = \"b\" }}]\n{PROBE}\n"
@@ -27,11 +27,11 @@ fn model(quantum: &str) -> Model {
         192.0.2.128/25,east,11\n192.0.2.128/25,west,20.5\n";
     fs::write(directory.path().join("latency.csv"), rows).unwrap();
     let checked = config::load_text(&directory.path().join("waggle.toml"), &text);
-    checked.unwrap_or_else(|refused| panic!("{refused}")).model
+    checked.unwrap_or_else(|refused| panic!("{refused}"))
 }
 
 fn rig(quantum: &str) -> Rig {
-    let mut rig = Rig::start_with(model(quantum), Saved::default(), &[]);
+    let mut rig = Rig::start_with(parsed(quantum), Saved::default(), &[]);
     rig.all_up();
     rig
 }
@@ -57,11 +57,11 @@ fn a_window_is_held_against_rounded_times() {
 fn a_reload_with_another_quantum_makes_other_classes_and_decides_anew() {
     let mut rig = rig("");
     assert_eq!(classes(&rig), 3);
-    rig.event(Event::Reload(Box::new(model("quantum = \"5ms\""))));
+    rig.event(Event::Reload(Box::new(parsed("quantum = \"5ms\""))));
     assert_eq!(classes(&rig), 2, "both rows are 10 and 20 ms");
     assert_eq!(shares(&rig, NEAR), "a 1/2, b 1/2");
     assert_eq!(rig.image().rings["web"].len(), 1);
-    rig.event(Event::Reload(Box::new(model(""))));
+    rig.event(Event::Reload(Box::new(parsed(""))));
     assert_eq!(classes(&rig), 3);
     assert_eq!(shares(&rig, NEAR), "a 1");
 }
