@@ -68,7 +68,7 @@ pub async fn run(path: &Path) -> Result<(), Refused> {
         .iter()
         .chain(&checked.warnings)
         .for_each(log::warn);
-    let (mut daemon, mut inputs) = Daemon::start(path, text, checked.model).await?;
+    let (mut daemon, mut inputs) = Daemon::start(path, text, checked).await?;
     daemon.serve(&mut inputs).await;
     Ok(daemon.end()?)
 }

@@ -15,8 +15,7 @@ use std::{
 };
 
 use lb_userspace::{
-    class::Clients,
-    config,
+    config::{self, Checked},
     engine::{Engine, Event, Saved},
     model::{Identity, Mac, Model, Name, Share},
     neighbour::Way,
@@ -46,8 +45,9 @@ impl Workload {
     ///
     /// What comes about is not what the names of the constants say.
     pub(crate) fn new() -> Self {
-        let model = model();
-        let classes = Clients::of(&model);
+        let checked = checked();
+        let model = &checked.model;
+        let classes = &checked.clients;
         assert_eq!(model.services.len(), SERVICES as usize);
         assert_eq!(model.backends.len(), BACKENDS as usize);
         assert_eq!(model.root_groups().len(), SERVICES as usize);
@@ -59,8 +59,8 @@ impl Workload {
                 "all classes differ to {root}"
             );
         }
-        let flip = key(&model, "b0");
-        let (engine, _) = Engine::start(model, Saved::default(), BTreeSet::new(), Duration::ZERO);
+        let flip = key(model, "b0");
+        let (engine, _) = Engine::start(checked, Saved::default(), BTreeSet::new(), Duration::ZERO);
         let mut workload = Self {
             engine,
             rings: Vec::new(),
@@ -189,12 +189,12 @@ fn key(model: &Model, backend: &str) -> StreamKey {
     )
 }
 
-fn model() -> Model {
+fn checked() -> Checked {
     let directory = tempfile::tempdir().expect("a directory for the files");
     fs::write(directory.path().join("latency.csv"), latencies()).expect("a file of latencies");
     let path = directory.path().join("waggle.toml");
     let checked = config::load_text(&path, &configuration());
-    checked.unwrap_or_else(|refused| panic!("{refused}")).model
+    checked.unwrap_or_else(|refused| panic!("{refused}"))
 }
 
 fn configuration() -> String {

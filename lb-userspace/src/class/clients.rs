@@ -1,15 +1,21 @@
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
-    hash::Hash,
+    collections::{BTreeMap, BTreeSet, HashMap},
     net::IpAddr,
     sync::Arc,
 };
 
-use super::{Class, Input, Partition, partition, runs};
+use super::{
+    Class, Input, Partition,
+    inputs::{
+        Kind, asks_latency, asks_location, asks_region, latencies, latency_regions, locations,
+        maps_addresses, members, regions,
+    },
+    partition,
+};
 use crate::{
-    model::{Group, LatencySource, Location, Model, Name, Qualifier, Region, Service, Stage, Who},
+    model::{Group, Model, Name, Service},
     policy::{self, MemberIndex},
-    whereabouts::{LatencyRegion, LatencyRow, Table},
+    whereabouts::LatencyRegion,
 };
 
 /// The classes of a configuration's clients, and what policies see of each.
@@ -21,6 +27,8 @@ use crate::{
 pub struct Clients {
     partition: Arc<Partition>,
     kinds: Vec<Kind>,
+    /// Those that latencies of clients are told to, in order.
+    regions: Vec<LatencyRegion>,
     /// The groups that may decide differently for different classes.
     by_class: BTreeSet<Name>,
     /// By root group.
@@ -34,21 +42,6 @@ pub struct Meanings {
     pub clients: Vec<policy::Client>,
     /// For each class which of them.
     pub of_class: Vec<usize>,
-}
-
-/// What an input says, by its choices.
-#[derive(Clone, Debug, Eq, PartialEq)]
-enum Kind {
-    /// Of IPv6, or of IPv4: for groups that serve both.
-    Family,
-    /// The location, as far as groups with a stage `proximity` can tell.
-    Location(Vec<Option<Location>>),
-    /// Which member of this group the address is mapped to, counted from 1.
-    Members(Name),
-    /// The latencies to the regions of members.
-    Latency(Vec<Option<Arc<LatencyRow>>>),
-    /// The region, as far as groups with a stage `geo` can tell.
-    Region(Vec<Region>),
 }
 
 impl Clients {
@@ -83,12 +76,14 @@ impl Clients {
         if groups.iter().any(|it| asks_location(it)) {
             add(locations(model, &groups));
         }
+        let latency_regions = latency_regions(model, &groups);
         if groups.iter().any(|it| asks_latency(it)) {
-            add(latencies(model, &groups));
+            add(latencies(model, &latency_regions));
         }
         let mut clients = Self {
             partition: Arc::new(partition(model, &inputs)),
             kinds,
+            regions: latency_regions,
             ..Self::default()
         };
         let groups = model.groups.keys();
@@ -101,6 +96,11 @@ impl Clients {
     /// The classes.
     pub fn partition(&self) -> &Arc<Partition> {
         &self.partition
+    }
+
+    /// The regions that latencies of clients are told to, in order.
+    pub fn regions(&self) -> &[LatencyRegion] {
+        &self.regions
     }
 
     /// The class of a client.
@@ -258,142 +258,4 @@ fn serves_both(model: &Model, root: &Name) -> bool {
         .map(|it| it.address.is_ipv4())
         .collect();
     families.len() > 1
-}
-
-fn maps_addresses(group: &Group) -> bool {
-    let has_stage = group
-        .stages
-        .iter()
-        .any(|it| matches!(it, Stage::Subnet { .. }));
-    has_stage && group.members.iter().any(|it| !it.clients.is_empty())
-}
-
-fn asks_region(group: &Group) -> bool {
-    group
-        .stages
-        .iter()
-        .any(|it| matches!(it, Stage::Geo { .. }))
-}
-
-fn asks_location(group: &Group) -> bool {
-    group
-        .stages
-        .iter()
-        .any(|it| matches!(it, Stage::Proximity { .. }))
-}
-
-fn asks_latency(group: &Group) -> bool {
-    let by_client = |it: &Stage| matches!(it, Stage::Latency { source, .. } if *source == LatencySource::Client);
-    group.stages.iter().any(by_client)
-}
-
-fn members(group: &Group) -> Input {
-    let (mut v4, mut v6) = (Vec::new(), Vec::new());
-    for (member, choice) in group.members.iter().zip(1..) {
-        for prefix in member.clients.iter().flat_map(|it| it.prefixes()) {
-            match prefix.first() {
-                IpAddr::V4(_) => v4.push((prefix, choice)),
-                IpAddr::V6(_) => v6.push((prefix, choice)),
-            }
-        }
-    }
-    Input {
-        v4: runs(&v4),
-        v6: runs(&v6),
-    }
-}
-
-fn regions(model: &Model, groups: &[&Group]) -> (Input, Kind) {
-    let asking = groups.iter().filter(|it| asks_region(it));
-    let mapped: BTreeSet<Region> = asking
-        .flat_map(|it| &it.members)
-        .flat_map(|it| &it.geo)
-        .copied()
-        .collect();
-    let project = |region: Option<&Region>| {
-        let mut chain = region.copied().unwrap_or(Region::World).chain();
-        chain
-            .find(|it| mapped.contains(it))
-            .unwrap_or(Region::World)
-    };
-    let (input, regions) = projected(model.whereabouts.regions(), project);
-    (input, Kind::Region(regions))
-}
-
-fn locations(model: &Model, groups: &[&Group]) -> (Input, Kind) {
-    let asking = groups.iter().filter(|it| asks_location(it));
-    let members = asking.flat_map(|it| &it.members);
-    let places = members.filter_map(|member| match &member.who {
-        Who::Backend(name) => model.backends.get(name)?.location.as_ref(),
-        Who::Group(_) => member.location.as_ref(),
-    });
-    let mut told: HashSet<(usize, &Qualifier)> = HashSet::new();
-    for place in places {
-        let known = place.qualifiers().enumerate();
-        told.extend(known.filter_map(|(place, qualifier)| Some((place, qualifier?))));
-    }
-    let project = |location: Option<&Location>| {
-        let known = location?.qualifiers().enumerate();
-        let leading = known.map_while(|(place, it)| it.filter(|it| told.contains(&(place, it))));
-        let mut qualifiers = [const { None }; Location::MOST_QUALIFIERS];
-        for (place, qualifier) in qualifiers.iter_mut().zip(leading) {
-            *place = Some(qualifier.clone());
-        }
-        Some(Location::new(qualifiers)).filter(|it| !it.is_unknown())
-    };
-    let (input, places) = projected(model.whereabouts.locations(), project);
-    (input, Kind::Location(places))
-}
-
-fn latencies(model: &Model, groups: &[&Group]) -> (Input, Kind) {
-    let asking = groups.iter().filter(|it| asks_latency(it));
-    let members = asking.flat_map(|it| &it.members);
-    let regions = members.filter_map(|member| match &member.who {
-        Who::Backend(name) => model.backends.get(name)?.region.as_ref(),
-        Who::Group(_) => member.region.as_ref(),
-    });
-    let regions: BTreeSet<&LatencyRegion> = regions.collect();
-    let project = |row: Option<&Arc<LatencyRow>>| {
-        // All rows share the names of regions.
-        let told = row?.iter().filter_map(|(region, latency)| {
-            let region = *regions.get(region)?;
-            Some((region.clone(), *latency))
-        });
-        let told: LatencyRow = told.collect();
-        (!told.is_empty()).then(|| Arc::new(told))
-    };
-    let (input, rows) = projected(model.whereabouts.latencies(), project);
-    (input, Kind::Latency(rows))
-}
-
-/// A table by what makes a difference of its values, and that by choice. What is said where nothing is
-/// known is choice 0.
-fn projected<T, V: Clone + Eq + Hash>(
-    table: &Table<T>,
-    project: impl Fn(Option<&T>) -> V,
-) -> (Input, Vec<V>) {
-    let unknown = project(None);
-    let mut known = HashMap::from([(unknown.clone(), 0)]);
-    let mut values = vec![unknown];
-    let choices = table.values().iter().map(|value| {
-        let value = project(Some(value));
-        *known.entry(value).or_insert_with_key(|value| {
-            values.push(value.clone());
-            values.len() - 1
-        })
-    });
-    let choices: Vec<usize> = std::iter::once(0).chain(choices).collect();
-    let input = Input {
-        v4: mapped(table.v4(), &choices),
-        v6: mapped(table.v6(), &choices),
-    };
-    (input, values)
-}
-
-fn mapped<A: super::Address>(runs: &[(A, usize)], choices: &[usize]) -> Vec<(A, usize)> {
-    let mut all = Vec::with_capacity(runs.len());
-    for (first, choice) in runs {
-        super::extend(&mut all, (*first, choices[*choice]));
-    }
-    all
 }

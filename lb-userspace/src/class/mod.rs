@@ -6,6 +6,7 @@
 //! all of them at once.
 
 mod clients;
+mod inputs;
 mod sweep;
 #[cfg(test)]
 mod tests;

@@ -46,6 +46,7 @@ impl Offline {
             groups: &self.model.groups,
             backends: &self.model.backends,
             states: &self.states,
+            regions: self.clients.regions(),
         }
     }
 

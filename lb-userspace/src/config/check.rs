@@ -41,7 +41,7 @@ pub(super) fn file(root: &mut Table<'_>, host: Host<'_>) -> Option<Checked> {
     };
     let groups = root.tables("group", |group| group::read(group, &around));
     check_group_ids(root, &groups);
-    let whereabouts = whereabouts::read(root, host);
+    let whereabouts = whereabouts::read(root, host, &groups);
     if !nesting::check(root, &groups) {
         // What follows goes down through groups.
         return None;

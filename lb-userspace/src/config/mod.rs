@@ -66,7 +66,8 @@ pub struct Checked {
 }
 
 impl Checked {
-    fn new(model: Model, warnings: Vec<Problem>) -> Self {
+    /// What follows from a model without a mistake.
+    pub(crate) fn new(model: Model, warnings: Vec<Problem>) -> Self {
         let clients = Clients::of(&model);
         Self {
             summary: summary(&model, &clients),

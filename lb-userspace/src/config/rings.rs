@@ -58,6 +58,7 @@ pub(super) fn rings(model: &Model, clients: &Clients) -> Rings {
         groups: &model.groups,
         backends: &model.backends,
         states: &states,
+        regions: clients.regions(),
     };
     let mut needs = Rings::default();
     let mut most = 0;

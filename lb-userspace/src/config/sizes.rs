@@ -171,7 +171,9 @@ mod tests {
             let name = name(number);
             model.services.insert(name.clone(), service.clone());
             model.services.get_mut(&name).unwrap().group = name.clone();
-            model.groups.insert(name, group.clone());
+            let mut group = group.clone();
+            group.name = name.clone();
+            model.groups.insert(name, group);
         }
         assert_eq!(too_large(&model), "");
         model.services.insert(name(1024), service);
@@ -243,7 +245,8 @@ mod tests {
             model.edge.ring_slots = 1 << 26;
             let service = model.services.remove("s").unwrap();
             for number in 0..256 {
-                let group = model.groups["g"].clone();
+                let mut group = model.groups["g"].clone();
+                group.name = name_of(number);
                 model.groups.insert(name_of(number), group);
             }
             for (number, rules) in (0..).zip(rules) {
@@ -262,8 +265,8 @@ mod tests {
             several edges";
         assert_eq!(too_many(127, 3), rows);
         let classes = "service: rules, members' `clients` and data files make 32769 classes of clients, and at \
-            most 32767 can be; use fewer rules, or data files with fewer different rows: round the times in \
-            latency files";
+            most 32767 can be; use fewer rules, or data files with fewer different rows: a larger \
+            `latency.quantum` makes times equal";
         assert_eq!(too_many(128, 0), classes);
     }
 }

@@ -6,7 +6,6 @@ use super::rings::rings;
 use crate::{
     class::Clients,
     model::{Group, HttpProbe, Initial, Method, Model, Name, Probe, ProbeKind, Stage, Trust},
-    probe::stream_key,
 };
 
 /// What a configuration means, for `waggle check`.
@@ -190,7 +189,7 @@ fn probed_ports(model: &Model, group: &Group, probe: &Probe) -> String {
     let backends = group
         .backends()
         .filter_map(|(.., name)| model.backends.get(name));
-    let ports: BTreeSet<_> = backends.map(|it| stream_key(it, probe).port).collect();
+    let ports: BTreeSet<_> = backends.map(|it| probe.port_on(it)).collect();
     let ports: Vec<_> = ports.iter().map(u16::to_string).collect();
     ports.join(",")
 }

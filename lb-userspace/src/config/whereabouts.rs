@@ -5,6 +5,7 @@ use std::{
     cell::RefCell,
     hash::Hash,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use sha2::{Digest as _, Sha256};
@@ -19,13 +20,14 @@ use super::{
     report::Wrong,
 };
 use crate::{
-    model::{Clients, Location, LocationPattern},
+    model::{Clients, Group, LatencySource, Location, LocationPattern, Stage},
     refusal,
     whereabouts::{self, DataFile, LatencyRegion, Twice, Whereabouts},
 };
 
-/// Reads the three tables and their files. What is broken is left out, and reported.
-pub(super) fn read(root: &mut Table<'_>, host: Host<'_>) -> Whereabouts {
+/// Reads the three tables and their files. What is broken is left out, and reported; `groups` are those that
+/// decide by them.
+pub(super) fn read(root: &mut Table<'_>, host: Host<'_>, groups: &[Found<Group>]) -> Whereabouts {
     let files = Files {
         host,
         read: RefCell::default(),
@@ -50,7 +52,9 @@ pub(super) fn read(root: &mut Table<'_>, host: Host<'_>) -> Whereabouts {
         Some(files.all(table, &formats, read))
     });
     let latencies = root.table("latency", |table| {
-        let read = |(), path: &Path, bytes: &[u8]| latency::read(path, bytes);
+        let quantum = table.optional("quantum", |value| quantum(value, groups));
+        files.digest(format!("quantum {quantum:?}").as_bytes());
+        let read = |(), path: &Path, bytes: &[u8]| latency::read(path, bytes, quantum);
         Some(files.all(table, &[("csv", ())], read))
     });
     let (files, digest) = files.read.into_inner();
@@ -81,6 +85,26 @@ pub(super) fn pattern(value: &Value) -> Result<LocationPattern, Wrong> {
 pub(super) fn latency_region(value: &Value) -> Result<LatencyRegion, Wrong> {
     let text = leaf::text(value, "the name of a region in latency files")?;
     LatencyRegion::new(text).ok_or_else(|| refusal::data::bad_region(shown(text)))
+}
+
+/// What the times of latency files are rounded to multiples of. Within a window that is narrower nobody could
+/// be told from those without any.
+fn quantum(value: &Value, groups: &[Found<Group>]) -> Result<Duration, Wrong> {
+    let quantum = leaf::duration(Duration::from_micros(1)..=Duration::from_secs(1))(value)?;
+    let narrower = |stage: &Stage| match stage {
+        Stage::Latency {
+            source: LatencySource::Client,
+            window,
+        } => Some(*window).filter(|it| !it.is_zero() && *it < quantum),
+        _ => None,
+    };
+    for Found { value: group, .. } in groups {
+        if let Some(window) = group.stages.iter().find_map(narrower) {
+            let [given, window] = [quantum, window].map(humantime::format_duration);
+            return Err(refusal::data::coarse_quantum(given, &group.name, window));
+        }
+    }
+    Ok(quantum)
 }
 
 /// Entries that are searched before any file (R10).

@@ -68,8 +68,8 @@ impl Daemon {
 
     /// What the configuration in a file would change; nothing is done.
     fn plan(&self, path: &Path) -> Result<Plan, Refused> {
-        let model = config::load(path)?.model;
-        let mut plan = self.engine.plan(model.clone());
+        let checked = config::load(path)?;
+        let mut plan = self.engine.plan(checked.clone());
         let named = self.kernel.named(tick(monotonic()));
         for backend in &mut plan.backends {
             let roots = self.engine.model().root_groups().into_iter();
@@ -78,7 +78,7 @@ impl Daemon {
             backend.flows = Some(flows.sum());
         }
         if plan.restart.is_empty() {
-            let fits = self.trial(Event::Reload(Box::new(model)));
+            let fits = self.trial(Event::Reload(Box::new(checked)));
             plan.refused = fits.err().map(Into::into);
         }
         Ok(plan)
@@ -101,12 +101,12 @@ impl Daemon {
             return Err(fixed_setting(fixed.join(", edge.")).into());
         }
         let changes = changes(old, &checked.model);
-        let mut warnings = checked.warnings;
+        let mut warnings = checked.warnings.clone();
         warnings.extend(config::warnings_of_this_host(&checked.model));
         if path != self.config {
             warnings.push(other_file(self.config.display()).into());
         }
-        warnings.extend(self.try_out(Event::Reload(Box::new(checked.model)))?);
+        warnings.extend(self.try_out(Event::Reload(Box::new(checked)))?);
         self.config = path;
         self.data.replace(text, self.engine.model());
         let groups = self.engine.view().groups.into_iter();

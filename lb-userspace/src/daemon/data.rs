@@ -75,7 +75,7 @@ impl Daemon {
             return;
         }
         self.data.watch.done();
-        match checked.and_then(|checked| self.take_data(checked.model)) {
+        match checked.and_then(|checked| self.take_data(checked)) {
             Ok(()) => self.data.broken.fill(None),
             Err(refused) => {
                 let files = self.engine.model().whereabouts.files();
@@ -87,9 +87,9 @@ impl Daemon {
         }
     }
 
-    fn take_data(&mut self, model: Model) -> Result<(), Refused> {
-        let changes = changes(self.engine.model(), &model);
-        let warnings = self.try_out(Event::Reload(Box::new(model)))?;
+    fn take_data(&mut self, checked: Checked) -> Result<(), Refused> {
+        let changes = changes(self.engine.model(), &checked.model);
+        let warnings = self.try_out(Event::Reload(Box::new(checked)))?;
         tracing::info!(?changes, "Data files were read anew.");
         warnings.iter().for_each(log::warn);
         Ok(())

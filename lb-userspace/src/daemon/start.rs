@@ -18,6 +18,7 @@ use super::{
     Daemon, Inputs, data::DataFiles, log, measures::Measures, prove::Proving, state::StateFile,
 };
 use crate::{
+    config::Checked,
     control,
     dataplane::{Kernel, Lock, Started, Tables, check_host},
     engine::Engine,
@@ -38,18 +39,18 @@ impl Daemon {
     pub(super) async fn start(
         path: &Path,
         text: Arc<str>,
-        model: Model,
+        checked: Checked,
     ) -> Result<(Self, Inputs), Refusal> {
         allow_files();
         let [terminate, interrupt, hangup] = signals()?;
-        let edge = &model.edge;
+        let edge = &checked.model.edge;
         check_host()?;
         let lock = Lock::take(edge)?;
         let (way_sender, ways) = mpsc::channel(1024);
         let (sample_sender, samples) = mpsc::channel(1024);
         let (question_sender, questions) = mpsc::channel(64);
         let (proving, provers) = Proving::new();
-        let (data, rereads) = DataFiles::new(text, &model);
+        let (data, rereads) = DataFiles::new(text, &checked.model);
         let neighbours = Neighbours::start(&edge.interface, way_sender).await?;
         let (state, saved) = StateFile::open(&edge.state_dir)?;
         let (scrape_sender, scrapes) = mpsc::channel(64);
@@ -59,8 +60,8 @@ impl Daemon {
         let tables = attached.kernel.read_tables()?;
         let scheduler = Scheduler::new(edge.name.clone(), sample_sender);
 
-        let adopted = adopted(&model, &tables);
-        let (engine, effects) = Engine::start(model, saved, adopted, Duration::ZERO);
+        let adopted = adopted(&checked.model, &tables);
+        let (engine, effects) = Engine::start(checked, saved, adopted, Duration::ZERO);
         let mut daemon = Self {
             config: path.to_owned(),
             data,

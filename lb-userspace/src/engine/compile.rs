@@ -1,7 +1,7 @@
 //! From what is known to the image of the tables.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet},
     sync::Arc,
 };
 
@@ -97,7 +97,8 @@ impl Engine {
             spreads: Vec::new(),
             used: BTreeSet::new(),
         };
-        let mut views = HashMap::new();
+        // Big fractions are dearer to hash than to compare.
+        let mut views = BTreeMap::new();
         let view_of = decisions.distinct.iter().map(|decision| {
             made.best_effort |= decision.all().any(|it| it.best_effort);
             made.no_answer &= decision.rows.answer().is_some();
@@ -205,7 +206,7 @@ impl Engine {
         members.any(|it| takes_part(&states[it.0]) && awaits_verdict(it))
     }
 
-    /// What is known of a member of a group.
+    /// What is known of a member of a group, but for [the words for people](Self::why).
     pub(super) fn state(&self, group: &Group, member: &Member) -> MemberState {
         let Some(backend) = member.backend() else {
             return self.state_of_group(group, member);
@@ -214,17 +215,6 @@ impl Engine {
         let key = key(&self.model, group, member);
         let of_stream = key.as_ref().and_then(|key| self.histories.get(key));
         let history = of_stream.and_then(|it| it.get(&group.name));
-        let health = history.map_or(Health::Up, History::health);
-        let mut why = history.map_or_else(|| "not probed".into(), History::why);
-        if let Some(failure) = key.as_ref().and_then(|key| self.failures.get(key))
-            && health != Health::Up
-        {
-            why = format!("{why}; last failure: {failure}");
-        }
-        let ramp = self.ramp(group, backend);
-        if ramp != Ramp::FULL {
-            why = format!("{why}; starts slowly: {ramp} of its weight counts");
-        }
         MemberState {
             admin: self.admin.admin(&group.name, member),
             unreachable: match self.way(backend) {
@@ -232,12 +222,33 @@ impl Engine {
                 Some(other) => Some(other.to_string()),
                 None => Some("the way to it is not known yet".into()),
             },
-            health,
+            health: history.map_or(Health::Up, History::health),
             serves_unchecked: probe.is_some_and(|probe| probe.initial == Initial::Checking),
-            ramp,
+            ramp: self.ramp(group, backend),
             latency: key.and_then(|key| self.latencies.get(&key)?.get(&group.name)?.published()),
-            why,
+            why: String::new(),
         }
+    }
+
+    /// What stands behind the health of a member of a group, for people; of one that is a group its members
+    /// say that.
+    pub(super) fn why(&self, group: &Group, member: &Member) -> String {
+        let Some(backend) = member.backend() else {
+            return String::new();
+        };
+        let history = self.history(group, member);
+        let mut why = history.map_or_else(|| "not probed".into(), History::why);
+        if history.is_some_and(|it| it.health() != Health::Up)
+            && let Some(key) = key(&self.model, group, member)
+            && let Some(failure) = self.failures.get(&key)
+        {
+            why = format!("{why}; last failure: {failure}");
+        }
+        let ramp = self.ramp(group, backend);
+        if ramp != Ramp::FULL {
+            why = format!("{why}; starts slowly: {ramp} of its weight counts");
+        }
+        why
     }
 
     /// Of a group only the overrides are known here; its health is that of its members.

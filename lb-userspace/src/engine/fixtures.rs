@@ -50,8 +50,8 @@ const NESTED: &str = r#"
 
 /// The groups `inner`, `plain` and `web`, whose backends are all up.
 pub(crate) fn nested() -> Vec<GroupView> {
-    let model = config::parse(NESTED).unwrap().model;
-    let backends = model.backends.values();
+    let checked = config::parse(NESTED).unwrap();
+    let backends = checked.model.backends.values();
     let ways = backends.map(|backend| {
         let way = Way::Open {
             next_hop: Mac([2, 0, 0, 0, 0, 1]),
@@ -63,7 +63,7 @@ pub(crate) fn nested() -> Vec<GroupView> {
     });
     let ways = Event::Ways(ways.collect());
     let now = Duration::ZERO;
-    let (mut engine, effects) = Engine::start(model, Saved::default(), BTreeSet::new(), now);
+    let (mut engine, effects) = Engine::start(checked, Saved::default(), BTreeSet::new(), now);
     engine.handle(ways, now).unwrap();
     for effect in effects {
         let Effect::Probe(streams) = effect else {

@@ -35,6 +35,7 @@ pub(super) struct Seen {
 }
 
 impl<'a> Known<'a> {
+    /// What decisions are made from. What stands behind the health of members is left out.
     pub(super) fn new(engine: &'a Engine) -> Self {
         let mut known = Self {
             engine,
@@ -55,12 +56,23 @@ impl<'a> Known<'a> {
         known
     }
 
+    /// The same with what stands behind the health of members, for people.
+    pub(super) fn in_words(engine: &'a Engine) -> Self {
+        let mut known = Self::new(engine);
+        for (name, group) in &engine.model.groups {
+            for (state, member) in known.states_mut(name).iter_mut().zip(&group.members) {
+                state.why = engine.why(group, member);
+            }
+        }
+        known
+    }
+
     /// A group with the overrides in force, and the states of its members.
     pub(super) fn group(&self, name: &Name) -> (&Group, &[MemberState]) {
         (&self.groups[name], &self.states[name])
     }
 
-    /// The states of a group's members, to put assumptions in.
+    /// The states of a group's members, to put more in.
     pub(super) fn states_mut(&mut self, name: &Name) -> &mut [MemberState] {
         self.states.get_mut(name).map_or(&mut [], Vec::as_mut_slice)
     }
@@ -97,6 +109,7 @@ impl<'a> Known<'a> {
             groups: &self.groups,
             backends: &self.engine.model.backends,
             states: &self.states,
+            regions: self.engine.clients.regions(),
         }
     }
 

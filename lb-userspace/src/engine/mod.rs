@@ -24,6 +24,7 @@ pub use self::{
 use self::{compile::Made, ramp::Ramps};
 use crate::{
     class::Clients,
+    config::Checked,
     model::{Admin, Backend, Destination, Group, Health, Member, Model, Name},
     neighbour::Way,
     probe::{History, Latency, Sample, Schedule, StreamKey, stream_key, streams},
@@ -37,7 +38,7 @@ pub enum Event {
     /// The operator wants something of a backend or member.
     Admin(AdminChange),
     /// A new configuration, checked.
-    Reload(Box<Model>),
+    Reload(Box<Checked>),
     /// Probes ended.
     Samples(Vec<(StreamKey, Sample)>),
     /// Time passed.
@@ -152,14 +153,14 @@ impl Engine {
     /// An engine that starts at `now`, a monotonic time, with what an earlier daemon left: what it
     /// saved, and the groups that the kernel's tables already serve.
     pub fn start(
-        model: Model,
+        Checked { model, clients, .. }: Checked,
         saved: Saved,
         adopted: BTreeSet<Name>,
         now: Duration,
     ) -> (Self, Vec<Effect>) {
         let mut engine = Self {
-            clients: Clients::of(&model),
             model,
+            clients,
             admin: saved.admin,
             histories: BTreeMap::new(),
             latencies: BTreeMap::new(),
@@ -198,7 +199,7 @@ impl Engine {
                 self.admin.change(&self.model, change)?;
                 effects = self.begin(&kept.found);
             }
-            Event::Reload(model) => effects = self.take_up(*model),
+            Event::Reload(checked) => effects = self.take_up(*checked),
             Event::Samples(samples) => {
                 if !self.sampled(samples, &mut effects) {
                     return Ok(effects);
@@ -242,11 +243,10 @@ impl Engine {
         }
     }
 
-    /// Puts another model in the place of the one in use.
-    fn take_up(&mut self, model: Model) -> Vec<Effect> {
+    /// Puts another configuration in the place of the one in use.
+    fn take_up(&mut self, checked: Checked) -> Vec<Effect> {
         let kept = self.saved();
-        self.model = model;
-        self.clients = Clients::of(&self.model);
+        (self.model, self.clients) = (checked.model, checked.clients);
         self.admin.forget_unknown(&self.model);
         self.begin(&kept.found)
     }

@@ -65,12 +65,11 @@ impl Engine {
             let is_turned = |key| keys.contains(&key);
             for member in &group.members {
                 if key(&self.model, group, member).is_some_and(is_turned) {
-                    let state = self.state(group, member);
                     effects.push(Effect::Tell(Notice::Health {
                         group: group.name.clone(),
                         backend: member.name().clone(),
-                        health: state.health,
-                        why: state.why,
+                        health: self.state(group, member).health,
+                        why: self.why(group, member),
                     }));
                 }
             }

@@ -2,18 +2,19 @@
 
 use super::{Engine, known::Known};
 use crate::{
-    model::{Admin, Group, Health, MemberState, Model, Name},
+    config::Checked,
+    model::{Admin, Group, Health, MemberState, Name},
     neighbour::Way,
     plan::{Plan, Side, plan},
     probe::History,
 };
 
 impl Engine {
-    /// What taking up `model` would change: both configurations with the same observations and
+    /// What taking up `checked` would change: both configurations with the same observations and
     /// overrides. Members that nobody has observed yet are assumed to be up, before and after.
-    pub fn plan(&self, model: Model) -> Plan {
+    pub fn plan(&self, checked: Checked) -> Plan {
         let mut next = self.clone();
-        next.take_up(model);
+        next.take_up(checked);
         let (old, _) = self.outlook();
         let (new, assumed) = next.outlook();
         let assumed = assumed

@@ -116,7 +116,7 @@ impl Engine {
             packets: None,
             pins: None,
         });
-        let known = Known::new(self);
+        let known = Known::in_words(self);
         let groups = self
             .model
             .groups
@@ -137,7 +137,7 @@ impl Engine {
         let service = self.model.service(service)?;
         let asked = Asked::new(service, client, &self.clients, &self.model.whereabouts)?;
         let route = service.route_for(asked.client, &self.model.whereabouts);
-        let known = Known::new(self);
+        let known = Known::in_words(self);
         let explanation = match route.leads_to() {
             Ok(group) => self.explain_group(&known, asked, group),
             Err(answer) => Explanation::of_answer(asked, answer.into()),

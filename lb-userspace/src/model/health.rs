@@ -54,7 +54,8 @@ pub struct MemberState {
     pub ramp: Ramp,
     /// The published latency, if there is one.
     pub latency: Option<Duration>,
-    /// What stands behind `health`, for people: `1 of the last 4 probes was good, 2 needed`.
+    /// What stands behind `health`, for people: `1 of the last 4 probes was good, 2 needed`. It may be empty
+    /// where nobody asks why.
     pub why: String,
 }
 

@@ -1,6 +1,6 @@
 use std::{fmt, time::Duration};
 
-use super::Trust;
+use super::{Backend, Trust};
 
 /// How the members of a group are probed.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -20,6 +20,14 @@ pub struct Probe {
     pub smoothing: Smoothing,
     /// What a member without a verdict gets.
     pub initial: Initial,
+}
+
+impl Probe {
+    /// Port on a backend that has no place of its own for probes.
+    pub fn port_on(&self, backend: &Backend) -> u16 {
+        let own = backend.port.filter(|_| self.is_service_port);
+        own.unwrap_or(self.port)
+    }
 }
 
 /// What a member gets before its first verdict (R3).

@@ -37,6 +37,7 @@ impl Case {
                 groups: &self.model.groups,
                 backends: &self.model.backends,
                 states: &self.states,
+                regions: self.clients.regions(),
             },
         }
     }

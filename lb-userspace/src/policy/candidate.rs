@@ -21,7 +21,7 @@ pub(super) struct Candidate<'a> {
     pub(super) ramp: Ramp,
     /// Its latency by this edge's probes.
     pub(super) probed: Option<Duration>,
-    /// The place of its region among those of the roster.
+    /// The place of its region among those of the scene.
     pub(super) region: Option<usize>,
     pub(super) location: Option<&'a Location>,
     pub(super) families: Families,

@@ -88,6 +88,7 @@ pub(crate) fn decided(group: &Group, states: &[MemberState]) -> Decision {
         groups: &BTreeMap::from([(name.clone(), group.clone())]),
         backends: &backends(&names),
         states: &BTreeMap::from([(name.clone(), states.to_vec())]),
+        regions: &[],
     };
     decide(&scene, name, &Client::unknown(true))
 }

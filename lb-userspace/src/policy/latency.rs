@@ -1,11 +1,11 @@
 use std::time::Duration;
 
 use super::{Step, candidate::Candidate, step::Candidates};
-use crate::model::LatencySource;
+use crate::model::{LatencySource, Name};
 
 /// Keeps members whose latency is at most `window` above the lowest (S7, S12, S68, D87). A member
 /// without a latency is left out while another one has one; when none has, all go on (R4). `measured` has
-/// the client's latency for each region of the roster.
+/// the client's latency for each region of the scene.
 pub(super) fn run<'a>(
     source: LatencySource,
     window: Duration,
@@ -13,13 +13,10 @@ pub(super) fn run<'a>(
     candidates: Candidates<'a>,
 ) -> Step<'a> {
     let latency = |it: &Candidate<'_>| match source {
-        LatencySource::Client => measured[it.region?],
+        LatencySource::Client => *measured.get(it.region?)?,
         LatencySource::Probe => it.probed,
     };
-    let known = candidates
-        .iter()
-        .filter_map(|it| Some((latency(it)?, it.member.name())));
-    let Some((lowest, fastest)) = known.min() else {
+    let Some(lowest) = candidates.iter().filter_map(latency).min() else {
         return Step::Narrowed(candidates.keep_all().with_note(match source {
             LatencySource::Client => {
                 format_args!("no latency is known between the client and a member: all go on")
@@ -27,6 +24,9 @@ pub(super) fn run<'a>(
             LatencySource::Probe => format_args!("no member has a latency yet: all go on"),
         }));
     };
+    let is_fastest = |it: &&Candidate<'_>| latency(it) == Some(lowest);
+    let fastest = candidates.asked(|all| all.filter(is_fastest).map(|it| it.member.name()).min());
+    let fastest = fastest.flatten().map_or("", Name::as_str);
     let highest = lowest.saturating_add(window);
     Step::Narrowed(candidates.keep(
         |it| latency(it).is_some_and(|latency| latency <= highest),

@@ -126,7 +126,6 @@ pub fn decide(scene: &Scene<'_>, group: &Name, client: &Client) -> Decision {
     let roster = Roster::of(scene, group);
     let asked = Question {
         client,
-        latencies: &roster.latencies(client),
         explained: true,
     };
     shared(&roster, choose(&roster, group, asked))
@@ -142,7 +141,6 @@ pub fn decide_all(scene: &Scene<'_>, group: &Name, clients: &[Client]) -> Decisi
     let of_client = clients.iter().map(|client| {
         let asked = Question {
             client,
-            latencies: &roster.latencies(client),
             explained: false,
         };
         let choice = choose(&roster, group, asked);

@@ -1,83 +1,49 @@
 //! Everybody who may get a group's flows.
 
-use std::{
-    borrow::Cow,
-    cmp::Ordering,
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::{borrow::Cow, collections::BTreeMap};
 
 use super::{
-    Client, MemberIndex, Scene,
+    MemberIndex, Scene,
     candidate::{Candidate, Families, Standing},
     enabled, nested,
 };
-use crate::{
-    model::{Group, Member, MemberState, Name, Ramp, Who},
-    whereabouts::LatencyRegion,
-};
+use crate::model::{Group, Member, MemberState, Name, Ramp, Who};
 
 /// The members of a group, and of all groups that it may hand flows to: what is the same for all
 /// clients is found out once.
 pub(super) struct Roster<'a> {
     scene: Scene<'a>,
-    members: BTreeMap<&'a Name, Vec<Candidate<'a>>>,
-    /// The regions that members stand in, in order.
-    regions: Vec<&'a LatencyRegion>,
+    /// Each with its members.
+    groups: BTreeMap<&'a Name, (&'a Group, Vec<Candidate<'a>>)>,
 }
 
 impl<'a> Roster<'a> {
     pub(super) fn of(scene: &Scene<'a>, root: &Name) -> Self {
         let mut groups = Vec::new();
         within(scene, root, &mut groups);
-        let members = groups.iter().flat_map(|group| &group.members);
-        let regions: BTreeSet<_> = members.filter_map(|it| scene.region(it)).collect();
         let mut roster = Self {
             scene: *scene,
-            members: BTreeMap::new(),
-            regions: regions.into_iter().collect(),
+            groups: BTreeMap::new(),
         };
         for group in groups {
             let members = roster.candidates(group);
-            roster.members.insert(&group.name, members);
+            roster.groups.insert(&group.name, (group, members));
         }
         roster
     }
 
     pub(super) fn group(&self, name: &Name) -> &'a Group {
-        &self.scene.groups[name]
+        self.groups[name].0
     }
 
     /// All members of a group, in its order.
     pub(super) fn members(&self, group: &Name) -> &[Candidate<'a>] {
-        &self.members[group]
+        &self.groups[group].1
     }
 
     /// What it was made from.
     pub(super) fn scene(&self) -> &Scene<'a> {
         &self.scene
-    }
-
-    /// How far the roster's regions are from a client.
-    pub(super) fn latencies(&self, client: &Client) -> Vec<Option<Duration>> {
-        // Both are in order, so that one goes along with the other.
-        let mut row = client
-            .latencies
-            .iter()
-            .flat_map(|row| row.iter())
-            .peekable();
-        let regions = self.regions.iter();
-        let latency = |region: &&LatencyRegion| {
-            while let Some((known, latency)) = row.peek() {
-                match known.cmp(region) {
-                    Ordering::Less => row.next(),
-                    Ordering::Equal => return Some(**latency),
-                    Ordering::Greater => return None,
-                };
-            }
-            None
-        };
-        regions.map(latency).collect()
     }
 
     /// The members of a group whose inner groups are there.
@@ -96,7 +62,6 @@ impl<'a> Roster<'a> {
         member: &'a Member,
         state: &'a MemberState,
     ) -> Candidate<'a> {
-        let region = self.scene.region(member);
         let mut candidate = Candidate {
             index,
             member,
@@ -107,7 +72,7 @@ impl<'a> Roster<'a> {
             why: Cow::Borrowed(""),
             ramp: Ramp::FULL,
             probed: None,
-            region: region.and_then(|region| self.regions.binary_search(&region).ok()),
+            region: self.scene.region(member),
             location: self.scene.location(member),
             families: Families::default(),
         };

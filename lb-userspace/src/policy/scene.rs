@@ -1,11 +1,11 @@
 //! What a decision is made from.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use super::MemberIndex;
 use crate::{
     model::{Backend, Group, Location, LocationPattern, Member, MemberState, Name, Region, Who},
-    whereabouts::{LatencyRegion, LatencyRow},
+    whereabouts::LatencyRegion,
 };
 
 /// What is known of groups and their members.
@@ -18,6 +18,8 @@ pub struct Scene<'a> {
     /// What is known of each group's members, in their order. Of members that are groups only `admin`
     /// counts.
     pub states: &'a BTreeMap<Name, Vec<MemberState>>,
+    /// The regions that clients have latencies to, in order.
+    pub regions: &'a [LatencyRegion],
 }
 
 impl<'a> Scene<'a> {
@@ -29,12 +31,13 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// The region of latency tables that a member stands in.
-    pub(super) fn region(&self, member: &'a Member) -> Option<&'a LatencyRegion> {
-        match &member.who {
+    /// The region of latency tables that a member stands in, by its place among those of the scene.
+    pub(super) fn region(&self, member: &Member) -> Option<usize> {
+        let region = match &member.who {
             Who::Backend(name) => self.backends[name].region.as_ref(),
             Who::Group(_) => member.region.as_ref(),
-        }
+        };
+        self.regions.binary_search(region?).ok()
     }
 }
 
@@ -49,8 +52,8 @@ pub struct Client {
     pub region: Region,
     /// Where it is, if that is known.
     pub location: Option<Location>,
-    /// How far regions are from it, if that is known.
-    pub latencies: Option<Arc<LatencyRow>>,
+    /// How far each region of the scene is from it, if that is known; nothing at all if none is.
+    pub latencies: Arc<[Option<Duration>]>,
     /// The preferred locations that a rule of the service gives to it; most often none.
     pub prefer: Vec<LocationPattern>,
 }
@@ -63,7 +66,7 @@ impl Client {
             members: BTreeMap::new(),
             region: Region::World,
             location: None,
-            latencies: None,
+            latencies: Arc::default(),
             prefer: Vec::new(),
         }
     }

@@ -88,6 +88,14 @@ impl<'a> Candidates<'a> {
     pub(super) fn note(&self, text: fmt::Arguments<'_>) -> Note {
         self.explained.then(|| text.to_string())
     }
+
+    /// What `find` finds among them for a text, if somebody asks.
+    pub(super) fn asked<T>(
+        &self,
+        find: impl FnOnce(std::iter::Copied<slice::Iter<'_, &'a Candidate<'a>>>) -> T,
+    ) -> Option<T> {
+        self.explained.then(|| find(self.iter()))
+    }
 }
 
 impl Split<'_> {

@@ -1,7 +1,5 @@
 //! A group's stages, asked in turn for a client.
 
-use std::time::Duration;
-
 use super::{
     Client, MemberIndex, StageTrace, available,
     candidate::Candidate,
@@ -63,8 +61,6 @@ impl Default for Shape {
 #[derive(Clone, Copy)]
 pub(super) struct Question<'a> {
     pub(super) client: &'a Client,
-    /// Its latency to each region of the roster.
-    pub(super) latencies: &'a [Option<Duration>],
     /// Somebody asks why.
     pub(super) explained: bool,
 }
@@ -167,7 +163,7 @@ impl<'a> Walk<'a, '_> {
             Stage::Proximity { on_no_match } => proximity::run(on_no_match, client, candidates),
             Stage::Priority => priority::run(candidates),
             Stage::Latency { source, window } => {
-                latency::run(source, window, self.asked.latencies, candidates)
+                latency::run(source, window, &client.latencies, candidates)
             }
             Stage::Subset { take } => {
                 self.shape.take = Some(take);

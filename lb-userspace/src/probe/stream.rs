@@ -65,11 +65,9 @@ impl Schedule {
 
 /// The stream that probes `backend` as `probe` says, at the backend's own place for probes if it has one.
 pub fn stream_key(backend: &Backend, probe: &Probe) -> StreamKey {
-    let own = backend.port.filter(|_| probe.is_service_port);
-    let port = backend.probe.port.or(own);
     StreamKey {
         address: backend.probe.address.unwrap_or(backend.address),
-        port: port.unwrap_or(probe.port),
+        port: backend.probe.port.unwrap_or(probe.port_on(backend)),
         kind: probe.kind.clone(),
     }
 }

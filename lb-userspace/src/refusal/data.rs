@@ -62,6 +62,12 @@ refusals! {
     "bad-milliseconds" bad_milliseconds(given):
         "{given} is no number"; "use milliseconds, like 12 or 3.5";
 
+    /// Rounded times are equal or a quantum apart, so that the window would keep the nearest only, as one of 0
+    /// does.
+    "coarse-quantum" coarse_quantum(quantum, group, window):
+        "{quantum} is more than the latency window of group \"{group}\", {window}";
+        "use at most {window}, or another window: 0s keeps those with the lowest rounded time";
+
     /// Of two such entries nobody could say which holds.
     "row-twice" row_twice(what, line):
         "{what} is in line {line} too"; "leave it to one of them";

@@ -15,7 +15,7 @@ refusals! {
     /// Clients whom all rules and policies treat alike are one class; the tables have 15 bits for its number.
     "many-classes" many_classes(classes, most):
         "rules, members' `clients` and data files make {classes} classes of clients, and at most {most} can be";
-        "use fewer rules, or data files with fewer different rows: round the times in latency files";
+        "use fewer rules, or data files with fewer different rows: a larger `latency.quantum` makes times equal";
 
     /// Prefixes longer than /24 need a table of their own for the 256 addresses around them.
     "many-long-prefixes" many_long_prefixes(networks, most):

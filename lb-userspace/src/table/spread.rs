@@ -55,7 +55,7 @@ pub type Shares = BTreeMap<Destination, Share>;
 
 /// How the traffic of some clients is spread. Where nothing is above 0 in shares of a row, its flows
 /// are dropped.
-#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Spread {
     /// By client, in buckets of equal parts of them: one after the other what each bucket's flows are
     /// spread over.

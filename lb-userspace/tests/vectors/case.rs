@@ -3,7 +3,6 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     net::IpAddr,
-    sync::Arc,
     time::Duration,
 };
 
@@ -164,26 +163,25 @@ impl Case {
         let model = self.model();
         let states = model.groups.iter();
         let states = states.map(|(name, group)| (name.clone(), self.states(group)));
+        let clients = Clients::of(&model);
         let scene = Scene {
             groups: &model.groups,
             backends: &model.backends,
             states: &states.collect(),
+            regions: clients.regions(),
         };
         let address: IpAddr = self.client.parse().expect("an address");
-        let latency = |(region, ms): &(&str, u64)| {
-            let region = LatencyRegion::new(region).expect("a region");
-            (region, Duration::from_millis(*ms))
+        let latency = |region: &LatencyRegion| {
+            let told = self.row?.iter().find(|it| it.0 == region.as_str())?;
+            Some(Duration::from_millis(told.1))
         };
-        let row = self
-            .row
-            .map(|row| Arc::new(row.iter().map(latency).collect()));
+        let row = clients.regions().iter().map(latency);
         let prefer = self.prefer.iter().map(|it| it.parse().expect("a pattern"));
         let group = "g".parse().expect("a name");
-        let clients = Clients::of(&model);
         let client = Client {
             region: self.region,
             location: self.location.map(|it| it.parse().expect("a location")),
-            latencies: row,
+            latencies: row.collect(),
             prefer: prefer.collect(),
             ..clients.client(&model, &group, clients.class_of(address))
         };

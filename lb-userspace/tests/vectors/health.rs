@@ -3,11 +3,9 @@
 use std::{collections::BTreeSet, num::NonZeroU8, time::Duration};
 
 use lb_userspace::{
-    config,
+    config::{self, Checked},
     engine::{Engine, Event, Saved},
-    model::{
-        BurstRule, ConsecutiveRule, Health, HealthRule, LeakyRule, Model, traffic_manager_timeouts,
-    },
+    model::{BurstRule, ConsecutiveRule, Health, HealthRule, LeakyRule, traffic_manager_timeouts},
     probe::{Failure, History, streams},
 };
 
@@ -183,10 +181,8 @@ fn two_groups(first: &str, second: &str) -> String {
     )
 }
 
-fn parse(text: &str) -> Model {
-    config::parse(text)
-        .unwrap_or_else(|errors| panic!("{errors}"))
-        .model
+fn checked(text: &str) -> Checked {
+    config::parse(text).unwrap_or_else(|errors| panic!("{errors}"))
 }
 
 #[test]
@@ -216,15 +212,15 @@ fn t214_front_door_probes_wherever_there_is_a_choice() {
 
 #[test]
 fn t181_one_endpoint_in_two_groups_is_probed_once_and_judged_in_each() {
-    let model = parse(&two_groups(
+    let checked = checked(&two_groups(
         "kind = \"http\", port = 80, interval = \"30s\", health = { window = 5, required = 3 }",
         "kind = \"http\", port = 80, interval = \"10s\", health = { window = 4, required = 2 }",
     ));
-    let streams = streams(&model, |_, _| true);
+    let streams = streams(&checked.model, |_, _| true);
     let intervals = streams.values().map(|it| it.interval.as_secs().to_string());
     assert_eq!(intervals.collect::<Vec<_>>(), [vector("T181").expected]);
     let key = streams.into_keys().next().expect("one stream");
-    let (mut engine, _) = Engine::start(model, Saved::default(), BTreeSet::new(), Duration::ZERO);
+    let (mut engine, _) = Engine::start(checked, Saved::default(), BTreeSet::new(), Duration::ZERO);
     let mut healths = |good| {
         let sample = if good {
             Ok(Duration::ZERO)

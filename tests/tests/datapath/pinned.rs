@@ -62,14 +62,14 @@ impl Rig {
             let backend = format!("name = \"{name}\"\naddress = \"10.0.0.{number}\"\n");
             text += &format!("[[backend]]\n{backend}");
         }
-        let model = config::parse(&text).expect("a configuration").model;
+        let checked = config::parse(&text).expect("a configuration");
         let edge = Edge::load(&Settings::default());
         let scratch = Scratch::new();
         let maps = BpfFs::mount(&scratch);
         edge.pin_maps(&maps.path().join("maps"));
         let kernel = Kernel::open(maps.path()).expect("pinned maps");
         let tables = kernel.read_tables().expect("empty tables");
-        let (engine, _) = Engine::start(model, Saved::default(), BTreeSet::new(), Duration::ZERO);
+        let (engine, _) = Engine::start(checked, Saved::default(), BTreeSet::new(), Duration::ZERO);
         let mut rig = Self {
             engine,
             kernel,

@@ -12,14 +12,16 @@ use crate::{
 
 /// Reads such lines: a prefix, a range `FROM-TO` or an address; the name of a region; the round-trip
 /// time between the two in milliseconds, with decimals if wanted. A first line of just these words is
-/// a heading. The row of a client are the lines of the longest prefix that has any: a line for a longer
+/// a heading. Times are rounded to the nearest multiple of `quantum`. The row of a client are the lines of the longest prefix that has any: a line for a longer
 /// prefix hides all those of a shorter one.
 pub(in crate::config) fn read(
     file: &Path,
     bytes: &[u8],
+    quantum: Option<Duration>,
 ) -> Result<Table<Arc<LatencyRow>>, Vec<Wrong>> {
     let text = text(bytes, Mistakes::new(file))?;
     let mut reader = Reader {
+        quantum,
         times: Vec::new(),
         regions: HashMap::new(),
     };
@@ -36,6 +38,7 @@ pub(in crate::config) fn read(
 }
 
 struct Reader {
+    quantum: Option<Duration>,
     /// Times with their lines.
     times: Vec<(Prefix, LatencyRegion, Duration, usize)>,
     /// Regions by their spelling.
@@ -51,6 +54,7 @@ impl Reader {
         let clients = clients_of(clients)?;
         let region = self.region(region)?;
         let time = milliseconds(time)?;
+        let time = self.quantum.map_or(time, |quantum| rounded(time, quantum));
         let prefixes = clients.prefixes();
         self.times
             .extend(prefixes.map(|prefix| (prefix, region.clone(), time, number)));
@@ -109,12 +113,22 @@ fn milliseconds(field: &str) -> Result<Duration, Wrong> {
     Ok(Duration::from_secs_f64(number / 1000.0))
 }
 
+/// The nearest multiple of `quantum`, the greater one of two.
+fn rounded(time: Duration, quantum: Duration) -> Duration {
+    let (time, quantum) = (time.as_nanos(), quantum.as_nanos());
+    Duration::from_nanos_u128((time + quantum / 2) / quantum * quantum)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn table(text: &str, quantum: Option<Duration>) -> Table<Arc<LatencyRow>> {
+        read(Path::new("rtt.csv"), text.as_bytes(), quantum).unwrap()
+    }
+
     fn wrong(text: &str) -> Vec<String> {
-        let wrong = read(Path::new("rtt.csv"), text.as_bytes()).unwrap_err();
+        let wrong = read(Path::new("rtt.csv"), text.as_bytes(), None).unwrap_err();
         wrong.iter().map(Wrong::to_string).collect()
     }
 
@@ -126,7 +140,7 @@ mod tests {
             # nearer to the other\n\
             203.0.113.128/25,us,0\n\
             2001:db8::-2001:db8::2,\"ea\",60000\n";
-        let table = read(Path::new("rtt.csv"), text.as_bytes()).unwrap();
+        let table = table(text, None);
         let row = |client: &str| {
             let row = table.at(client.parse().unwrap());
             row.map(|row| {
@@ -145,9 +159,36 @@ mod tests {
     #[test]
     fn equal_rows_are_one_value() {
         let text = "192.0.2.0/25,we,20\n192.0.2.128/25,WE,20.0\n";
-        let table = read(Path::new("rtt.csv"), text.as_bytes()).unwrap();
+        let table = table(text, None);
         assert_eq!(table.values().len(), 1);
         assert_eq!(table.v4().len(), 3, "neighbours with one row are one run");
+    }
+
+    #[test]
+    fn times_are_the_nearest_multiples_of_the_quantum() {
+        let five = Duration::from_millis(5);
+        for (ms, expected) in [
+            ("0", 0),
+            ("2.499999", 0),
+            ("2.5", 5),
+            ("7.4", 5),
+            ("12.5", 15),
+            ("60000", 60_000),
+        ] {
+            let table = table(&format!("192.0.2.0/24,we,{ms}\n"), Some(five));
+            let row = table.values()[0].values().copied();
+            let expected = Duration::from_millis(expected);
+            assert_eq!(row.collect::<Vec<_>>(), [expected], "{ms} ms");
+        }
+    }
+
+    #[test]
+    fn rows_that_a_quantum_makes_equal_are_one_value() {
+        let text =
+            "192.0.2.0/25,we,20\n192.0.2.0/25,us,91\n192.0.2.128/25,we,18\n192.0.2.128/25,us,90\n";
+        let values = |quantum| table(text, quantum).values().len();
+        assert_eq!(values(None), 2);
+        assert_eq!(values(Some(Duration::from_millis(5))), 1);
     }
 
     #[test]

@@ -160,7 +160,7 @@ proptest! {
         let assumed = Assumed { health: down.collect(), ..Assumed::default() };
         let states = model.groups.iter();
         let states = states.map(|(name, group)| (name.clone(), assumed.states(group))).collect();
-        let scene = Scene { groups: &model.groups, backends: &model.backends, states: &states };
+        let scene = Scene { groups: &model.groups, backends: &model.backends, states: &states, regions: &[] };
         let root = "root".parse().unwrap();
         let decision = decide(&scene, &root, &Client::unknown(true));
         let spread = spread(&model.backends, &decision);

@@ -40,6 +40,11 @@ fn wrong(settings: &str, members: [&str; 2]) -> Vec<String> {
 /// For each code groups that provoke it.
 pub(super) const CASES: &[(&str, &str)] = &[
     (
+        "coarse-quantum",
+        "[[group]]\nname = \"g\"\npolicy = \"dynamic-rtt\"\nlatency_window = \"4ms\"\n\
+         member = [{ backend = \"a\" }]\nprobe = { kind = \"none\" }\n[latency]\nquantum = \"5ms\"\n",
+    ),
+    (
         "beyond-preset",
         "[[group]]\nname = \"g\"\npolicy = \"dynamic-rtt\"\nlatency_window = \"101ms\"\n",
     ),

@@ -114,6 +114,50 @@ fn models_differ_when_a_file_does() {
     assert_eq!(lines, ["where clients are: changed"]);
 }
 
+/// Two backends in regions, a latency window of 10 ms, three rows near 20 and 40 ms, and what else is in the
+/// table of latencies.
+fn by_latency(quantum: &str) -> Result<Checked, Errors> {
+    const ROWS: &str = "192.0.2.0/26,we,20\n192.0.2.0/26,us,41\n192.0.2.64/26,we,21\n\
+        192.0.2.64/26,us,39\n192.0.2.128/26,we,19\n192.0.2.128/26,us,42\n";
+    let text = GOOD
+        .replace(".0.0.1\"", ".0.0.1\"\nregion = \"we\"")
+        .replace(".0.0.2\"", ".0.0.2\"\nregion = \"us\"");
+    let group = "name = \"g\"\npolicy = \"dynamic-rtt\"\nlatency_window = \"10ms\"\n";
+    let text = text.replacen("name = \"g\"\n", group, 1);
+    let text = format!("{text}[latency]\nfiles = [\"rtt.csv\"]\n{quantum}\n");
+    parse(&text, &[("/etc/waggle/rtt.csv", ROWS.as_bytes())])
+}
+
+#[test]
+fn a_quantum_makes_fewer_classes_and_another_model() {
+    let [exact, rounded] = ["", "quantum = \"5ms\""].map(|it| by_latency(it).unwrap());
+    assert_eq!(exact.clients.partition().classes.len(), 4);
+    assert_eq!(rounded.clients.partition().classes.len(), 2);
+    assert_ne!(exact.model, rounded.model);
+}
+
+#[test]
+fn bad_quanta() {
+    let no_duration = "is no duration; use a number with a unit, like \"10s\" or \"250ms\"";
+    let window = "is more than the latency window of group \"g\", 10ms; use at most 10ms, or another \
+        window: 0s keeps those with the lowest rounded time";
+    for (quantum, wrong) in [
+        ("\"0ms\"", "0ms is out of range; use 1us to 1s".to_owned()),
+        ("\"2s\"", "2s is out of range; use 1us to 1s".to_owned()),
+        ("\"-5ms\"", format!("\"-5ms\" {no_duration}")),
+        (
+            "5",
+            "5 has no unit; use a number with a unit, like \"10s\" or \"250ms\"".to_owned(),
+        ),
+        ("\"11ms\"", format!("11ms {window}")),
+    ] {
+        let Errors(problems) = by_latency(&format!("quantum = {quantum}")).unwrap_err();
+        let told: Vec<_> = problems.iter().map(Problem::to_string).collect();
+        assert_eq!(told, [format!("latency.quantum: {wrong}")]);
+    }
+    assert!(by_latency("quantum = \"10ms\"").is_ok());
+}
+
 #[test]
 fn backends_and_the_edge_have_places() {
     let text = with(

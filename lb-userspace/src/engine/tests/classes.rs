@@ -39,7 +39,7 @@ fn explained(rig: &Rig, client: &str) -> crate::policy::Explanation {
 }
 
 /// Shares as `a 3/10, b 7/10`, with answers.
-fn shares(rig: &Rig, client: &str) -> String {
+pub(super) fn shares(rig: &Rig, client: &str) -> String {
     let explanation = explained(rig, client);
     let backends = explanation.fractions.iter();
     let backends = backends.map(|(name, share)| format!("{name} {share}"));

@@ -53,7 +53,7 @@ fn news_of_all_members_at_once_are_one_image_and_kept_once() {
 
     let saved = rig.engine.saved();
     let (again, _) = Engine::start(
-        rig.engine.model().clone(),
+        Checked::new(rig.engine.model().clone(), Vec::new()),
         saved,
         BTreeSet::new(),
         Duration::ZERO,

@@ -5,6 +5,7 @@ mod forwarding;
 mod health;
 mod many;
 mod outlook;
+mod quantum;
 mod ramp;
 mod reload;
 mod rules;
@@ -59,9 +60,9 @@ impl Rig {
         Self::start_with(parse(text), saved, adopted)
     }
 
-    fn start_with(model: Model, saved: Saved, adopted: &[&str]) -> Self {
+    fn start_with(checked: Checked, saved: Saved, adopted: &[&str]) -> Self {
         let adopted = adopted.iter().map(|name| name.parse().unwrap()).collect();
-        let (engine, effects) = Engine::start(model, saved, adopted, Duration::ZERO);
+        let (engine, effects) = Engine::start(checked, saved, adopted, Duration::ZERO);
         let mut rig = Self {
             engine,
             effects,
@@ -147,10 +148,8 @@ impl Rig {
     }
 }
 
-fn parse(text: &str) -> Model {
-    config::parse(text)
-        .unwrap_or_else(|errors| panic!("{errors}"))
-        .model
+fn parse(text: &str) -> Checked {
+    config::parse(text).unwrap_or_else(|errors| panic!("{errors}"))
 }
 
 fn ip(host: u8) -> IpAddr {

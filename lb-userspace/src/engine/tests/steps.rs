@@ -58,7 +58,7 @@ const EVERY_STAGE: &str = r#"
         PROBE
         "#;
 
-fn every_stage() -> Model {
+fn every_stage() -> Checked {
     let groups = EVERY_STAGE.replace("PROBE", PROBE);
     let rest = r#"
         [geography]
@@ -86,7 +86,7 @@ fn every_stage() -> Model {
     );
     let path = directory.path().join("waggle.toml");
     let checked = config::load_text(&path, &text);
-    checked.unwrap_or_else(|refused| panic!("{refused}")).model
+    checked.unwrap_or_else(|refused| panic!("{refused}"))
 }
 
 /// Something that happens to a backend.
@@ -112,10 +112,10 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
     #[test]
     fn what_was_made_step_by_step_is_what_is_made_at_once(
-        model in sample::select(vec![parse(&preferring()), parse(&nested()), every_stage()]),
+        checked in sample::select(vec![parse(&preferring()), parse(&nested()), every_stage()]),
         events in collection::vec((sample::select(vec!["a", "b", "c"]), news()), 0..32),
     ) {
-        let mut rig = Rig::start_with(model, Saved::default(), &[]);
+        let mut rig = Rig::start_with(checked, Saved::default(), &[]);
         for backend in ["a", "b", "c", "a", "b", "c"] {
             rig.good(backend, 5);
         }

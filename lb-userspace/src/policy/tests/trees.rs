@@ -1,6 +1,6 @@
 //! Random trees of groups with all stages, and clients of them.
 
-use std::{net::Ipv6Addr, sync::Arc, time::Duration};
+use std::{net::Ipv6Addr, time::Duration};
 
 use proptest::{collection, option, sample};
 
@@ -20,6 +20,7 @@ const BACKENDS: usize = 7;
 pub(super) const GROUPS: usize = 4;
 const REGIONS: [&str; 6] = ["WORLD", "GEO-EU", "IE", "FR", "US", "US-CA"];
 const PLACES: [&str; 4] = ["Europe.UK", "Europe.RU", "Asia.HK", "Africa"];
+/// In order.
 const FAR: [&str; 3] = ["east", "north", "west"];
 
 /// Everything that is decided from. The root is `g0`.
@@ -28,6 +29,7 @@ pub(super) struct Tree {
     pub(super) groups: BTreeMap<Name, Group>,
     pub(super) backends: BTreeMap<Name, Backend>,
     pub(super) states: BTreeMap<Name, Vec<MemberState>>,
+    regions: Vec<LatencyRegion>,
 }
 
 impl Tree {
@@ -36,6 +38,7 @@ impl Tree {
             groups: &self.groups,
             backends: &self.backends,
             states: &self.states,
+            regions: &self.regions,
         }
     }
 
@@ -81,6 +84,7 @@ pub(super) fn trees() -> impl Strategy<Value = (Tree, Vec<Client>)> {
                 states: states.collect(),
                 groups: groups.into_iter().map(|it| (it.name.clone(), it)).collect(),
                 backends,
+                regions: (0..FAR.len()).map(far).collect(),
             }
         })
         .prop_flat_map(|tree| (Just(tree), collection::vec(client(), 1..4)))
@@ -115,10 +119,7 @@ fn client() -> impl Strategy<Value = Client> {
         collection::btree_map(0..GROUPS, 0..4_usize, 0..=GROUPS),
         sample::select(REGIONS.to_vec()),
         option::weighted(0.8, 0..PLACES.len()),
-        option::weighted(
-            0.8,
-            collection::btree_map(0..FAR.len(), 0..5_u64, 1..=FAR.len()),
-        ),
+        option::weighted(0.8, collection::vec(latency(), FAR.len())),
         collection::vec(prefer, 0..3),
     );
     parts.prop_map(|(v4, members, region, at, row, prefer)| Client {
@@ -128,13 +129,7 @@ fn client() -> impl Strategy<Value = Client> {
             .collect(),
         region: region.parse().unwrap(),
         location: at.map(place),
-        latencies: row.map(|row| {
-            let row = row.into_iter();
-            Arc::new(
-                row.map(|(to, tens)| (far(to), Duration::from_millis(10 * tens)))
-                    .collect(),
-            )
-        }),
+        latencies: row.unwrap_or_default().into(),
         prefer: (prefer.into_iter())
             .map(|it| it.parse::<LocationPattern>().unwrap())
             .collect(),
