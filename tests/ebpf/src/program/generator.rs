@@ -32,17 +32,18 @@ static MEASURED: ProgramArray = ProgramArray::with_max_entries(3, 0);
 /// MAC address of the edge's interface, as in the tables that the bench fills.
 const STATION: Mac = Mac::of_words(u32::from_ne_bytes([2, 0, 0, 0]), u16::from_ne_bytes([0, 1]));
 
-/// The bits of the service's port in the word of both.
-const SERVICE_PORT: u32 = 0xffff_u32.to_be();
+/// Where an IPv6 packet's source address begins.
+const SOURCE_V6: usize = offset_of!(Ipv6Hdr, src_addr);
 
-/// Where the last word of an IPv6 packet's source address begins.
-const LAST_WORD_V6: usize = offset_of!(Ipv6Hdr, src_addr) + 12;
-
-/// The payload of the frames, little-endian: which client is next, and how many there are.
+/// The payload of the frames: which client is next and how many there are, little-endian; an address of
+/// which the last word changes with the client, of IPv4 as IPv4-mapped; and what the packets go to.
 #[repr(C)]
 struct Clients {
     next: [u8; 4],
     count: [u8; 4],
+    clients: [u8; 16],
+    service: [u8; 16],
+    port: [u8; 2],
 }
 
 // SAFETY: its fields are arrays of bytes, in `repr(C)`.
@@ -109,31 +110,36 @@ fn next_client(cursor: &mut Cursor<'_>) -> Option<()> {
     let ethernet = cursor.take::<Ethernet>()?;
     if ethernet.ether_type == Ethernet::IPV6 {
         let ip = cursor.take::<Ipv6Hdr>()?;
-        let client = turn(cursor)?;
+        let [client, service] = turn(cursor)?;
         // What the program before has changed.
         ip.hop_limit = 64;
-        word::put_u32::<LAST_WORD_V6, _>(ip, scattered(client));
+        word::put_words::<SOURCE_V6, 4, _>(ip, &client);
+        word::put_words::<{ SOURCE_V6 + 16 }, 4, _>(ip, &service);
     } else {
         let ip = cursor.take::<Ipv4Hdr>()?;
-        let client = turn(cursor)?;
+        let [[.., client], [.., service]] = turn(cursor)?;
         ip.ttl = 64;
-        store!(Ipv4Hdr, ip.src_addr as put_u32, scattered(client));
+        store!(Ipv4Hdr, ip.src_addr as put_u32, client);
+        store!(Ipv4Hdr, ip.dst_addr as put_u32, service);
     }
     Some(())
 }
 
-/// Writes the port of the client whose turn it is, and returns the client.
+/// Writes the ports of the client whose turn it is and of the service, and returns their addresses.
 #[inline(always)]
-fn turn(cursor: &mut Cursor<'_>) -> Option<u32> {
+fn turn(cursor: &mut Cursor<'_>) -> Option<[[u32; 4]; 2]> {
     let tcp = cursor.take::<Tcp>()?;
     let clients = cursor.take::<Clients>()?;
     let client = u32::from_le_bytes(clients.next);
     let next = client.wrapping_add(1);
     let wraps = next >= u32::from_le_bytes(clients.count);
     clients.next = if wraps { 0 } else { next }.to_le_bytes();
-    let service = load!(Tcp, tcp.ports as u32) & SERVICE_PORT;
-    store!(Tcp, tcp.ports as put_u32, service | client & !SERVICE_PORT);
-    Some(client)
+    let port = load!(Clients, clients.port as u16);
+    let ports = u32::from(port) << 16 | client & 0xffff;
+    store!(Tcp, tcp.ports as put_u32, ports);
+    let [a, b, c, _] = load!(Clients, clients.clients as quads);
+    let address = [a, b, c, scattered(client)];
+    Some([address, load!(Clients, clients.service as quads)])
 }
 
 /// One to one, but without an order that a hash could profit from (the last step of MurmurHash3).

@@ -57,7 +57,7 @@ impl Column {
 /// Columns of established flows: name, first packet, how a target is reached, number of flows.
 type Established = (&'static str, fn() -> Packet, fn(Target) -> Target, u32);
 
-const ESTABLISHED: [Established; 10] = [
+const ESTABLISHED: [Established; 13] = [
     ("ipip-v4-1", syn, edge::through_v4, 1),
     ("ipip-v4-10000", syn, edge::through_v4, 10_000),
     ("ipip-v4-900000", syn, edge::through_v4, 900_000),
@@ -68,6 +68,9 @@ const ESTABLISHED: [Established; 10] = [
     ("ipip-v6-10000", syn_v6, edge::through_v6, 10_000),
     ("l2-dsr-v6-1", syn_v6, direct, 1),
     ("l2-dsr-v6-10000", syn_v6, direct, 10_000),
+    ("full-nat-v4-1", syn, edge::translated_v4, 1),
+    ("full-nat-v4-10000", syn, edge::translated_v4, 10_000),
+    ("full-nat-v6-1", syn_v6, edge::translated_v6, 1),
 ];
 
 fn direct(target: Target) -> Target {

@@ -57,6 +57,9 @@ pub(crate) struct Rig {
     _measured: ProgramArray<MapData>,
 }
 
+/// Bytes behind the TCP header, in which the generator keeps what it is told.
+const PAYLOAD: usize = 42;
+
 /// The next packet of many clients that take turns. It goes on where the last run ended.
 pub(crate) struct Stream {
     frame: Vec<u8>,
@@ -66,9 +69,13 @@ impl Stream {
     /// Packets like this one from so many clients.
     pub(crate) fn new(packet: &Packet, clients: u32) -> Self {
         let mut stream = Self {
-            frame: packet.clone().payload(8).bytes(),
+            frame: packet.clone().payload(PAYLOAD).bytes(),
         };
-        stream.payload()[4..].copy_from_slice(&clients.to_le_bytes());
+        let (payload, tuple) = (stream.payload(), packet.tuple());
+        payload[4..8].copy_from_slice(&clients.to_le_bytes());
+        payload[8..24].copy_from_slice(&tuple.client.octets());
+        payload[24..40].copy_from_slice(&tuple.service.octets());
+        payload[40..].copy_from_slice(&tuple.ports.service().to_be_bytes());
         stream.starting_with(0)
     }
 
@@ -80,7 +87,7 @@ impl Stream {
 
     /// What the generator reads and writes.
     fn payload(&mut self) -> &mut [u8] {
-        let start = self.frame.len() - 8;
+        let start = self.frame.len() - PAYLOAD;
         &mut self.frame[start..]
     }
 }
@@ -109,6 +116,7 @@ impl Rig {
             program.load().with_context(|| name.to_owned())?;
         }
         let settings = Settings {
+            nat_ports: [1024, 64_512],
             buckets: column.flow_entries / WAYS as u32,
             ..Settings::default()
         };
@@ -231,6 +239,15 @@ fn plain(target: &Target) -> [u8; 44] {
     plain[6..12].copy_from_slice(&target.source);
     let address = target.address.octets();
     match target.forward {
+        // The reference knows no translation: it puts a header around the packet instead.
+        ForwardMode::FULL_NAT if target.address.is_v4() => {
+            plain[12..16].copy_from_slice(&target.nat.source.octets()[12..]);
+            plain[28..32].copy_from_slice(&address[12..]);
+        }
+        ForwardMode::FULL_NAT => {
+            plain[12..28].copy_from_slice(&target.nat.source.octets());
+            plain[28..].copy_from_slice(&address);
+        }
         ForwardMode::IPIP if target.address.is_v4() => {
             plain[12..16].copy_from_slice(&target.outer.as_v4().0);
             plain[28..32].copy_from_slice(&address[12..]);

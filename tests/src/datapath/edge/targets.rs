@@ -1,6 +1,6 @@
 //! Targets, and the frames that they should get.
 
-use lb_common::{Address, ForwardMode, Outer, Target, TargetState};
+use lb_common::{Address, ForwardMode, Nat, Outer, Target, TargetState};
 
 use super::GROUP;
 use crate::datapath::packet;
@@ -50,6 +50,28 @@ pub fn through_v6(target: Target) -> Target {
         mtu: 1460,
         address: Address::v6(backend),
         outer: Outer::v6(edge),
+        ..target
+    }
+}
+
+/// The target as one whose packets get other addresses of IPv4.
+pub fn translated_v4(target: Target) -> Target {
+    translated(target, ENDS_V4.map(Address::v4))
+}
+
+/// The same for IPv6.
+pub fn translated_v6(target: Target) -> Target {
+    translated(target, ENDS_V6.map(Address::v6))
+}
+
+fn translated(target: Target, [source, address]: [Address; 2]) -> Target {
+    Target {
+        forward: ForwardMode::FULL_NAT,
+        address,
+        nat: Nat {
+            source,
+            ..Nat::NONE
+        },
         ..target
     }
 }
