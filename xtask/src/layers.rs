@@ -26,6 +26,7 @@ const ACTS: &[&str] = &[
     "lb-userspace/src/cli",
     "lb-userspace/src/config/listeners.rs",
     "lb-userspace/src/config/load.rs",
+    "lb-userspace/src/config/own_ports.rs",
     "lb-userspace/src/control/client.rs",
     "lb-userspace/src/control/server.rs",
     "lb-userspace/src/daemon",

@@ -22,7 +22,7 @@ type Listener = (Protocol, SocketAddr);
 
 /// Warnings about services that something on this host serves too. Where the kernel does not tell
 /// what listens, there are none.
-pub fn warnings_of_this_host(model: &Model) -> Vec<Problem> {
+pub(super) fn warnings(model: &Model) -> Vec<Problem> {
     match (local_listeners(), local_addresses()) {
         (Ok(listeners), Ok(local)) => warnings_for_listeners(model, &listeners, &local),
         _ => Vec::new(),

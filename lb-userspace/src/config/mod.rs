@@ -3,7 +3,8 @@
 //! `raw` knows TOML, `leaf` single values; then one file per kind of table (`edge`, `backend`,
 //! `service`, `group`, `probe`, `whereabouts`) says which keys there are and what they may hold, and
 //! `check` puts them together and compares them with each other, `family` by their addresses and `sizes`
-//! with the kernel's tables. `data` makes tables of the files that `whereabouts` names. All of that is pure. `load` and `listeners` look at the host.
+//! with the kernel's tables. `data` makes tables of the files that `whereabouts` names. All of that is pure.
+//! `load`, `listeners` and `own_ports` look at the host.
 //!
 //! A new key is one line in the file of its table, a field of the model, and a paragraph in
 //! `config/waggle.toml`.
@@ -24,6 +25,7 @@ mod load;
 mod member;
 mod names;
 mod nesting;
+mod own_ports;
 mod preset;
 mod probe;
 mod raw;
@@ -40,10 +42,16 @@ mod whereabouts;
 mod tests;
 
 pub use self::{
-    listeners::warnings_of_this_host,
     load::{load, load_text, stamp, text},
     summary::{GroupSummary, MapMemory, ServiceSummary, Summary, WhereaboutsSummary},
 };
+
+/// Warnings about what a configuration means on this host, which a file alone does not tell.
+pub fn warnings_of_this_host(model: &Model) -> Vec<Problem> {
+    let mut warnings = listeners::warnings(model);
+    warnings.extend(own_ports::warning(model));
+    warnings
+}
 
 use self::{authorities::Host, report::Report, summary::summary};
 use crate::{

@@ -26,4 +26,10 @@ refusals! {
     "served-here" served_here(address, port, listener):
         "{address} port {port} is also served on this host, by a listener on {listener}";
         "stop that listener or use another port: its clients reach the backends now";
+
+    /// A connection of this host to a backend may get a port that a translated flow has there: then one of
+    /// the two gets what is meant for the other.
+    "own-ports" own_ports(port, first, last):
+        "{port} is a port that this host may use for its own connections";
+        "run `sysctl -w net.ipv4.ip_local_reserved_ports={first}-{last}`, or set `edge.nat_source`";
 }

@@ -8,7 +8,7 @@ use lb_common::Protocol;
 
 use super::{GOOD, with};
 use crate::{
-    config::{assume, listeners, parse},
+    config::{assume, listeners, own_ports, parse},
     refusal::{CONFIGURATION, Code, Errors, Problem},
 };
 
@@ -299,10 +299,17 @@ fn provoked() -> BTreeSet<Code> {
     let Errors(assumed) = assume::parse("pin = 1", &model.backends).unwrap_err();
     let listener = (Protocol::TCP, "203.0.113.10:80".parse().unwrap());
     let served = listeners::warnings_for_listeners(&model, &[listener], &BTreeSet::new());
+    let translated = with(
+        "address = \"10.0.0.1\"",
+        "address = \"10.0.0.1\"\nforward = \"full-nat\"",
+    );
+    let translated = parse(&translated).unwrap().model;
+    let own = own_ports::warning_for(&translated, "1024 65535", "");
     provoked.extend(
         assumed
             .into_iter()
             .chain(served)
+            .chain(own)
             .map(|problem| problem.code),
     );
     provoked.extend(files::unread());
