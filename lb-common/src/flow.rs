@@ -38,26 +38,6 @@ impl FlowState {
 /// Ticks that an entry may stay idle, by the number of its [`FlowState`].
 pub type IdleTicks = [u32; FlowState::COUNT];
 
-/// The idle times in use.
-///
-/// RFC 5382 (REQ-5) wants two hours and four minutes for established connections and four minutes
-/// while one opens or closes, RFC 4787 (REQ-5) two minutes for UDP. They speak of translators, where
-/// a connection ends with its entry; here it goes on where the ring says, most often the same way.
-/// So those that open or close have a minute, which outlasts the pauses between a client's SYNs and
-/// the TIME-WAIT of Linux: in four, connections that have ended would take four times the room.
-pub const IDLE_TICKS: IdleTicks = {
-    let mut ticks = [0; FlowState::COUNT];
-    ticks[FlowState::OPENING.0 as usize] = seconds(60);
-    ticks[FlowState::ESTABLISHED.0 as usize] = seconds(7440);
-    ticks[FlowState::CLOSING.0 as usize] = seconds(60);
-    ticks[FlowState::DATAGRAM.0 as usize] = seconds(120);
-    ticks
-};
-
-const fn seconds(seconds: u64) -> u32 {
-    tick(seconds * 1_000_000_000)
-}
-
 /// A flow: which target its packets go to. It holds no client, port or service, only a fingerprint.
 ///
 /// `name` is the fingerprint (48 bits, high) and the target id (16 bits); 0 is no entry. `life` is

@@ -26,7 +26,7 @@ pub use self::{
     affinity::{Affinity, Pin, PinKey, RING_HEAD, Scope, member_bit, ring_head},
     client::{CLASSES, CLIENT_BUFFERS, LONG_NETWORKS, LongNetwork, Networks, Place, V6_PREFIXES},
     control::{Control, HEARTBEAT_OFFSET, STATION_OFFSET},
-    flow::{Bucket, Entry, FlowState, IDLE_TICKS, IdleTicks, TICK_SHIFT, WAYS, tick},
+    flow::{Bucket, Entry, FlowState, IdleTicks, TICK_SHIFT, WAYS, tick},
     fragment::{FragmentKey, FragmentRoute},
     hash::{FLOW_PASSES, HashKey},
     proof::Proof,
@@ -39,4 +39,4 @@ pub use self::{
 
 /// Version of everything in this crate. A running program whose maps carry another version is
 /// never adopted. Raise it with every change of a layout or of a meaning.
-pub const ABI_VERSION: u32 = 6;
+pub const ABI_VERSION: u32 = 7;

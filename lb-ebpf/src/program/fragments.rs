@@ -48,7 +48,7 @@ pub(super) fn begin(context: *mut xdp_md, family: Family, chosen: u16) -> Outcom
 /// Where the packets of a flow go, which is kept in mind; `None` if a target is to be chosen.
 #[inline(always)]
 fn target(flow: &Flow, service: &Service, chosen: u16, bytes: u64) -> Option<u16> {
-    let place = Place::of(flow, tables::keys()?.flows)?;
+    let place = Place::of(flow, &tables::keys()?)?;
     if chosen != BY_RING {
         place.remember(chosen, flow, bytes);
         return Some(chosen);

@@ -97,7 +97,7 @@ fn follow(context: *mut xdp_md, family: Family) -> Outcome {
 /// The flow's entry, if its packet may follow it.
 #[inline(always)]
 fn known(flow: &Flow, service: &Service) -> Option<Known> {
-    let place = Place::of(flow, tables::keys()?.flows)?;
+    let place = Place::of(flow, &tables::keys()?)?;
     place.follow(flow, service).ok()
 }
 
@@ -192,7 +192,7 @@ fn send(
 ) -> Result<(Target, Envelope), Unsent> {
     let flow = parsed.flow;
     let keys = tables::keys().ok_or(Verdict::NoTarget)?;
-    let place = Place::of(&flow, keys.flows).ok_or(Verdict::NoTarget)?;
+    let place = Place::of(&flow, &keys).ok_or(Verdict::NoTarget)?;
     let target = if chosen == BY_RING {
         let event = place.follow(&flow, service).err();
         count::event(event.unwrap_or(FlowEvent::Miss), bytes);

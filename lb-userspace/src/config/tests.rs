@@ -256,7 +256,7 @@ fn uncommented() -> (String, usize) {
 #[test]
 fn the_annotated_file_states_the_defaults() {
     let (text, shown) = uncommented();
-    assert_eq!(shown, 41);
+    assert_eq!(shown, 42);
     let mut given = parse(&text).unwrap().model;
     let mut default = parse(ANNOTATED).unwrap().model;
     // Host, headers and places have no default: the file shows an example.
@@ -291,6 +291,7 @@ fn unknown_keys() -> Vec<(&'static str, String)> {
     let mut changes = vec![
         before("~"),
         after("[edge]", "~"),
+        after("[edge]", "flow_idle = { ~ }"),
         after("name = \"a\"", "~"),
         after("name = \"a\"", "probe = { ~ }"),
         after("name = \"g\"", "~"),
@@ -352,5 +353,5 @@ fn the_annotated_file_names_every_key() {
             keys += 1;
         }
     }
-    assert_eq!(keys, 189);
+    assert_eq!(keys, 194);
 }

@@ -1,6 +1,6 @@
 use std::{collections::BTreeMap, sync::atomic::Ordering};
 
-use lb_common::{Entry, IDLE_TICKS, ServiceKey};
+use lb_common::{Entry, ServiceKey};
 
 use super::{Kernel, Tables, kernel::failed};
 use crate::refusal::Refusal;
@@ -30,6 +30,7 @@ impl Kernel {
     /// old target, its new one, or one last time after its end.
     pub fn named(&self, now: u32) -> BTreeMap<u16, u64> {
         let mut named = BTreeMap::new();
+        let idle = self.idle();
         let (entries, _) = self.flows.words(0..self.flows.len()).as_chunks();
         for [name, life] in entries {
             let name = name.load(Ordering::Acquire);
@@ -39,7 +40,7 @@ impl Kernel {
             }
             let life = life.load(Ordering::Acquire);
             let entry = Entry { name, life };
-            if entry.is_live(now, &IDLE_TICKS) {
+            if entry.is_live(now, &idle) {
                 *named.entry(entry.target()).or_default() += 1;
             }
         }

@@ -10,6 +10,9 @@ pub fn changes(old: &Model, new: &Model) -> Vec<String> {
     if old.edge.startup_grace != new.edge.startup_grace {
         lines.push("edge: startup_grace changed".to_owned());
     }
+    if old.edge.flow_idle != new.edge.flow_idle {
+        lines.push("edge: flow_idle changed".to_owned());
+    }
     if old.edge.location != new.edge.location {
         lines.push("edge: location changed".to_owned());
     }

@@ -6,6 +6,7 @@ mod backend;
 mod changes;
 mod clients;
 mod edge;
+mod flow_idle;
 mod geography;
 mod group;
 mod health;
@@ -28,6 +29,7 @@ pub use self::{
     changes::{changes, needs_restart},
     clients::{Clients, Prefix},
     edge::{Edge, XdpMode},
+    flow_idle::FlowIdle,
     geography::{Region, UnknownRegion},
     group::{Group, Member, MinHealthy, NoAnswer, Percent, Policy, Priority, Weight, Who},
     health::{Admin, Health, MemberState},

@@ -1,5 +1,6 @@
 //! The program, loaded but attached nowhere, and its maps.
 
+mod settings;
 mod targets;
 
 use std::{fs, ops::AddAssign, path::Path};
@@ -19,7 +20,10 @@ use lb_common::{
 };
 use lb_userspace::dataplane::{monotonic, object::OBJECT};
 
-pub use self::targets::{ENDS_V4, ENDS_V6, forwarded, target, through_v4, through_v6};
+pub use self::{
+    settings::Settings,
+    targets::{ENDS_V4, ENDS_V6, forwarded, target, through_v4, through_v6},
+};
 use super::packet::{self, Packet};
 use crate::random::Random;
 
@@ -43,38 +47,6 @@ pub const WEB: Service = Service {
     id: 5,
     row: Row::new(3, 1),
 };
-
-/// What is set when the program is loaded.
-pub struct Settings {
-    /// Buckets of the flow table, a power of two.
-    pub buckets: u32,
-    /// Entries that a CPU may write per tick.
-    pub insert_limit: u32,
-    /// Packets that a CPU may reject per tick.
-    pub reply_limit: u32,
-    /// Whether echo requests are answered.
-    pub answer_echo: bool,
-    /// Whether every packet of a service is logged.
-    pub packet_log: bool,
-    /// Whether the program only tells how it decides.
-    pub proof: bool,
-    /// What the flow table's secret is drawn from.
-    pub secret: u64,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            buckets: 64,
-            insert_limit: u32::MAX,
-            reply_limit: u32::MAX,
-            answer_echo: true,
-            packet_log: false,
-            proof: false,
-            secret: 1,
-        }
-    }
-}
 
 /// An edge without a network.
 pub struct Edge {
@@ -127,7 +99,7 @@ impl Edge {
         let program: &mut Xdp = ebpf.program_mut("waggle").unwrap().try_into().unwrap();
         program.load().unwrap();
         let mut edge = Self { ebpf };
-        edge.set("CONTROL", 0, control(settings.secret));
+        edge.set("CONTROL", 0, control(settings));
         edge
     }
 
@@ -368,14 +340,16 @@ impl Edge {
     }
 }
 
-/// A control element with the ring key that all edges share and a secret of its own.
-pub fn control(secret: u64) -> Control {
+/// A control element with the ring key that all edges share, a secret of its own, and idle times.
+pub fn control(settings: &Settings) -> Control {
+    let secret = settings.secret;
     Control {
         abi: ABI_VERSION,
         clients: 0,
         heartbeat: 0,
         station: STATION,
         reserved: [0; 2],
+        idle: settings.idle,
         ring_key: key(0),
         flow_keys: [key(2 * secret + 1), key(2 * secret + 2)],
     }
