@@ -64,6 +64,9 @@ names! {
         ReplySilent = "reply_silent",
         /// An ICMP echo request to the address of a service, which was answered.
         EchoAnswered = "echo_answered",
+        /// A TCP reset went back: the backend of the packet's connection is down, and its group ends
+        /// connections then.
+        BackendDown = "backend_down",
     }
 }
 
@@ -90,6 +93,8 @@ names! {
         PinSet = "pin_set",
         /// The client was not pinned, because this CPU's insert limit was reached.
         PinLimited = "pin_limited",
+        /// The entry's target is down, and its group ends connections then: it counts as closing.
+        Ended = "ended",
     }
 }
 

@@ -15,6 +15,7 @@ mod network {
     mod log;
     mod metrics;
     mod neighbours;
+    mod on_down;
     mod path_mtu;
     mod plan;
     mod policies;

@@ -1,6 +1,6 @@
 //! The flow table: which target a flow went to before.
 
-use lb_common::{Entry, FlowEvent, IdleTicks};
+use lb_common::{Entry, FlowEvent, FlowState, IdleTicks};
 use lb_ebpf::{
     entry,
     parse::{Flow, Signal},
@@ -64,9 +64,7 @@ impl Place {
             // The entry is another flow's, or the id went to another target.
             return Err(FlowEvent::Foreign);
         }
-        if !entry::may_follow(entry, &way, flow) {
-            return Err(FlowEvent::Left);
-        }
+        entry::may_follow(entry, &way, flow)?;
         Ok(Known {
             target,
             slot,
@@ -80,6 +78,14 @@ impl Place {
     pub(super) fn remember(&self, target: u16, flow: &Flow, bytes: u64) {
         if flow.signal != Signal::Reset {
             count::event(self.insert(target, flow), bytes);
+        }
+    }
+
+    /// Leaves the flow's entry the time of one that is closing.
+    #[inline(always)]
+    pub(super) fn end(&self) {
+        if let Some((own, _)) = self.ways.find(self.fingerprint) {
+            own.set_life(Entry::life(self.now, FlowState::CLOSING));
         }
     }
 

@@ -151,7 +151,9 @@ fn relay(
 #[inline(always)]
 fn silent(verdict: Verdict) -> Verdict {
     match verdict {
-        Verdict::Rejected | Verdict::TooBig | Verdict::TtlExpired => Verdict::ReplySilent,
+        Verdict::BackendDown | Verdict::Rejected | Verdict::TooBig | Verdict::TtlExpired => {
+            Verdict::ReplySilent
+        }
         verdict => verdict,
     }
 }
@@ -185,7 +187,7 @@ impl From<Verdict> for Unsent {
 /// ring.
 #[inline(always)]
 fn send(
-    parsed: parse::Packet<'_>,
+    mut parsed: parse::Packet<'_>,
     service: &Service,
     chosen: u16,
     bytes: u64,
@@ -195,7 +197,15 @@ fn send(
     let place = Place::of(&flow, &keys).ok_or(Verdict::NoTarget)?;
     let target = if chosen == BY_RING {
         let event = place.follow(&flow, service).err();
-        count::event(event.unwrap_or(FlowEvent::Miss), bytes);
+        let event = event.unwrap_or(FlowEvent::Miss);
+        count::event(event, bytes);
+        if event == FlowEvent::Ended {
+            // Of a frame for another host nobody is told either.
+            if parsed.frame.ethernet().destination.mac() == tables::station() {
+                place.end();
+            }
+            return Err(Verdict::BackendDown.into());
+        }
         let row = Row::of(&flow.tuple, service)?;
         if row.ring.has_head() {
             return Err(Unsent::ToChoose);
@@ -215,7 +225,9 @@ fn send(
 #[inline(always)]
 fn unsent(service: u32, verdict: Verdict, mtu: u16, bytes: u64) -> Outcome {
     match verdict {
-        Verdict::Rejected | Verdict::TooBig | Verdict::TtlExpired => Outcome::to_tell(verdict, mtu),
+        Verdict::BackendDown | Verdict::Rejected | Verdict::TooBig | Verdict::TtlExpired => {
+            Outcome::to_tell(verdict, mtu)
+        }
         verdict => refused(service, verdict, bytes),
     }
 }

@@ -68,8 +68,9 @@ impl Outcome {
         const REJECTED: u32 = Verdict::Rejected as u32;
         const TOO_BIG: u32 = Verdict::TooBig as u32;
         const EXPIRED: u32 = Verdict::TtlExpired as u32;
+        const DOWN: u32 = Verdict::BackendDown as u32;
         match (self.0 & 0xff, self.0 >> 8 & 0xff) {
-            (TO_TELL, REJECTED) => Some(Cause::Rejected),
+            (TO_TELL, REJECTED | DOWN) => Some(Cause::Rejected),
             (TO_TELL, TOO_BIG) => Some(Cause::TooBig((self.0 >> 16) as u16)),
             (TO_TELL, EXPIRED) => Some(Cause::Expired),
             _ => None,
@@ -112,7 +113,8 @@ impl Outcome {
 fn action(verdict: Verdict) -> u32 {
     match verdict {
         Verdict::NotOurs | Verdict::PolicyPassed => xdp_action::XDP_PASS,
-        Verdict::EchoAnswered
+        Verdict::BackendDown
+        | Verdict::EchoAnswered
         | Verdict::Forwarded
         | Verdict::Rejected
         | Verdict::TooBig

@@ -24,6 +24,7 @@ mod load;
 mod member;
 mod names;
 mod nesting;
+mod on_down;
 mod preset;
 mod probe;
 mod raw;

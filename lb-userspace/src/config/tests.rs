@@ -256,7 +256,7 @@ fn uncommented() -> (String, usize) {
 #[test]
 fn the_annotated_file_states_the_defaults() {
     let (text, shown) = uncommented();
-    assert_eq!(shown, 42);
+    assert_eq!(shown, 43);
     let mut given = parse(&text).unwrap().model;
     let mut default = parse(ANNOTATED).unwrap().model;
     // Host, headers and places have no default: the file shows an example.
@@ -296,6 +296,7 @@ fn unknown_keys() -> Vec<(&'static str, String)> {
         after("name = \"a\"", "probe = { ~ }"),
         after("name = \"g\"", "~"),
         after("name = \"g\"", "affinity = { ~ }"),
+        after("name = \"g\"", "on_down = { ~ }"),
         after("name = \"g\"", "affinity = { prefix = { ~ } }"),
         after("name = \"s\"", "~"),
         after("name = \"s\"", "rule = [{ ~ }]"),
@@ -353,5 +354,5 @@ fn the_annotated_file_names_every_key() {
             keys += 1;
         }
     }
-    assert_eq!(keys, 194);
+    assert_eq!(keys, 197);
 }

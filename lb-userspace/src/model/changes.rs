@@ -43,6 +43,7 @@ pub fn changes(old: &Model, new: &Model) -> Vec<String> {
             out.opaque("health rule", &a.health, &b.health);
             out.opaque("slow_start", &a.slow_start, &b.slow_start);
             out.opaque("affinity", &a.affinity, &b.affinity);
+            out.opaque("on_down", &a.on_down, &b.on_down);
             members(a, b, out);
         },
     );

@@ -13,6 +13,7 @@ mod health;
 mod health_rule;
 mod location;
 mod name;
+mod on_down;
 mod probe;
 mod probe_defaults;
 mod ramp;
@@ -36,6 +37,7 @@ pub use self::{
     health_rule::{BurstRule, ConsecutiveRule, HealthRule, InvalidRule, LeakyRule, WindowRule},
     location::{Fit, InvalidLocation, Location, LocationPattern, Qualifier},
     name::{InvalidName, Name},
+    on_down::{OnDown, TcpOnDown, UdpOnDown},
     probe::{HttpProbe, HttpsProbe, Initial, Method, Probe, ProbeKind, Smoothing, StatusRange},
     probe_defaults::{ProbeDefaults, ProbeLimits, TRAFFIC_MANAGER_FALL, traffic_manager_timeouts},
     ramp::Ramp,

@@ -11,6 +11,7 @@ mod flows;
 mod fragments;
 mod inserts;
 mod log;
+mod on_down;
 mod pinned;
 mod proof;
 mod races;

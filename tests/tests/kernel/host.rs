@@ -149,7 +149,7 @@ pub(crate) fn image(backends: &[u8]) -> Image {
         outer_source: None,
         mtu: 1500,
         takes_new: true,
-        dead: false,
+        dead: None,
     };
     let targets: Vec<_> = backends.iter().map(|backend| member(*backend)).collect();
     image.targets = targets

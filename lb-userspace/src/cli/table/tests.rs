@@ -79,7 +79,7 @@ fn tables(model: &Model, down: Option<&str>) -> Tables {
                 outer_source: None,
                 mtu: 1500,
                 takes_new: true,
-                dead: false,
+                dead: None,
             };
             image.targets.insert(key, target);
         }
