@@ -9,6 +9,7 @@ mod network {
     mod edges;
     mod errors;
     mod failover;
+    mod flows;
     mod fragments;
     mod host_stack;
     mod latency;

@@ -36,7 +36,7 @@ pub use self::{
     host::check_host,
     interface::Mode,
     kernel::Kernel,
-    live::Live,
+    live::{FlowCounts, Live},
     lock::Lock,
     look::{Left, look},
     prover::{Prover, Unasked},

@@ -103,6 +103,7 @@ fn live_flow_entries_name_their_targets() {
     flows.set(127, bucket, 0).unwrap();
     flows.set(0, Bucket([entry(9, 1000); WAYS]), 0).unwrap();
     assert_eq!(kernel.named(1000), BTreeMap::from([(5, 2), (9, 8)]));
+    assert_eq!(kernel.flows(1000)[&9], [0, 0, 8, 0], "by state");
     assert_eq!(kernel.named(900), BTreeMap::from([(5, 2), (6, 1), (9, 8)]));
     let closing = |closing| FlowIdle {
         closing,
