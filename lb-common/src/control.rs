@@ -2,7 +2,7 @@ use core::mem::offset_of;
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-use crate::{FLOW_PASSES, HashKey, abi::abi};
+use crate::{FLOW_PASSES, HashKey, IdleTicks, abi::abi};
 
 /// The one element of the map CONTROL: what outlives both the daemon and the program.
 #[derive(Clone, Copy, Debug, Eq, FromBytes, Immutable, IntoBytes, KnownLayout, PartialEq)]
@@ -19,6 +19,8 @@ pub struct Control {
     pub station: [u8; 6],
     /// Always 0.
     pub reserved: [u8; 2],
+    /// How long entries of the flow table may stay idle. Program and userspace both judge by this.
+    pub idle: IdleTicks,
     /// Coefficients of the ring hash, derived from the configuration: the same on every edge that
     /// shares a service address.
     pub ring_key: HashKey,
@@ -32,4 +34,4 @@ pub const HEARTBEAT_OFFSET: usize = offset_of!(Control, heartbeat);
 /// Where in [`Control`] the station stands, in bytes.
 pub const STATION_OFFSET: usize = offset_of!(Control, station);
 
-abi! { Control = 408 align 8 }
+abi! { Control = 424 align 8 }

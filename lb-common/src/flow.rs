@@ -38,26 +38,11 @@ impl FlowState {
 /// Ticks that an entry may stay idle, by the number of its [`FlowState`].
 pub type IdleTicks = [u32; FlowState::COUNT];
 
-/// The idle times in use.
-///
-/// RFC 5382 (REQ-5) wants two hours and four minutes for established connections and four minutes
-/// while one opens or closes, RFC 4787 (REQ-5) two minutes for UDP. They speak of translators, where
-/// a connection ends with its entry; here it goes on where the ring says, most often the same way.
-/// So those that open or close have a minute, which outlasts the pauses between a client's SYNs and
-/// the TIME-WAIT of Linux: in four, connections that have ended would take four times the room.
-pub const IDLE_TICKS: IdleTicks = {
-    let mut ticks = [0; FlowState::COUNT];
-    ticks[FlowState::OPENING.0 as usize] = seconds(60);
-    ticks[FlowState::ESTABLISHED.0 as usize] = seconds(7440);
-    ticks[FlowState::CLOSING.0 as usize] = seconds(60);
-    ticks[FlowState::DATAGRAM.0 as usize] = seconds(120);
-    ticks
-};
-
 /// Ticks that a translated flow has its port to itself, by the number of its [`FlowState`]: idle for longer,
-/// it gives way to a new flow that finds no other port. Established ones never do before their time.
+/// it gives way to a new flow that finds no other port. Established ones never do.
 pub const NAT_HOLDS: IdleTicks = {
-    let mut ticks = IDLE_TICKS;
+    // Whatever its idle time is.
+    let mut ticks = [i32::MAX as u32; FlowState::COUNT];
     ticks[FlowState::OPENING.0 as usize] = seconds(10);
     ticks[FlowState::CLOSING.0 as usize] = seconds(2);
     ticks[FlowState::DATAGRAM.0 as usize] = seconds(10);

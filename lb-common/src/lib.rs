@@ -27,7 +27,7 @@ pub use self::{
     affinity::{Affinity, Pin, PinKey, RING_HEAD, Scope, member_bit, ring_head},
     client::{CLASSES, CLIENT_BUFFERS, LONG_NETWORKS, LongNetwork, Networks, Place, V6_PREFIXES},
     control::{Control, HEARTBEAT_OFFSET, STATION_OFFSET},
-    flow::{Bucket, Entry, FlowState, IDLE_TICKS, IdleTicks, NAT_HOLDS, TICK_SHIFT, WAYS, tick},
+    flow::{Bucket, Entry, FlowState, IdleTicks, NAT_HOLDS, TICK_SHIFT, WAYS, tick},
     fragment::{FragmentKey, FragmentRoute},
     hash::{FLOW_PASSES, HashKey},
     proof::Proof,

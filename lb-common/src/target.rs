@@ -98,6 +98,12 @@ impl TargetState {
     pub const TAKES_NEW: u8 = 1;
     /// Unhealthy and not in use as a best effort, disabled, or removed.
     pub const DEAD: u8 = 2;
+    /// Beside [`Self::DEAD`]: packets of its TCP flows are taken for those of new ones.
+    pub const TCP_MOVES: u8 = 4;
+    /// Beside [`Self::DEAD`]: packets of its TCP flows are answered by a reset.
+    pub const TCP_ENDS: u8 = 8;
+    /// Beside [`Self::DEAD`]: its UDP flows stay. Else they move, having no connection to lose.
+    pub const UDP_STAYS: u8 = 16;
 
     /// Whether new flows may go there.
     #[inline(always)]
@@ -105,10 +111,28 @@ impl TargetState {
         self.0 & Self::TAKES_NEW != 0
     }
 
-    /// Whether flows that can move should leave.
+    /// Whether nothing that can move should lead there.
     #[inline(always)]
     pub const fn dead(self) -> bool {
         self.0 & Self::DEAD != 0
+    }
+
+    /// Whether running TCP flows stay.
+    #[inline(always)]
+    pub const fn keeps_tcp(self) -> bool {
+        self.0 & (Self::TCP_MOVES | Self::TCP_ENDS) == 0
+    }
+
+    /// Whether running TCP flows are reset.
+    #[inline(always)]
+    pub const fn ends_tcp(self) -> bool {
+        self.0 & Self::TCP_ENDS != 0
+    }
+
+    /// Whether running UDP flows stay.
+    #[inline(always)]
+    pub const fn keeps_udp(self) -> bool {
+        self.0 & (Self::DEAD | Self::UDP_STAYS) != Self::DEAD
     }
 }
 

@@ -72,6 +72,9 @@ names! {
         NoPort = "no_port",
         /// Dropped: a new `full-nat` flow was not translated, because this CPU's insert limit was reached.
         TranslationLimited = "translation_limited",
+        /// A TCP reset went back: the backend of the packet's connection is down, and its group ends
+        /// connections then.
+        BackendDown = "backend_down",
     }
 }
 
@@ -98,6 +101,8 @@ names! {
         PinSet = "pin_set",
         /// The client was not pinned, because this CPU's insert limit was reached.
         PinLimited = "pin_limited",
+        /// The entry's target is down, and its group ends connections then: it counts as closing.
+        Ended = "ended",
     }
 }
 

@@ -1,7 +1,7 @@
 //! What an entry of the flow table is worth: whether it holds, what it becomes, which one gives
 //! way.
 
-use lb_common::{Entry, FlowState, IdleTicks, Protocol, WAYS, Way};
+use lb_common::{Entry, FlowEvent, FlowState, IdleTicks, Protocol, WAYS, Way};
 
 use crate::parse::{Flow, Signal};
 
@@ -9,19 +9,29 @@ use crate::parse::{Flow, Signal};
 mod tests;
 
 /// Whether a packet of `flow` may follow a live entry of its flow to the target that `way` leads to:
-/// not if the target was flushed, or takes no new flow and this packet opens one, or is dead and UDP
-/// has no connection to lose.
+/// not if the target was flushed, or takes no new flow and this packet opens one, or is dead and keeps
+/// no running flows of this protocol.
+///
+/// # Errors
+/// What is counted, because it may not.
 #[inline(always)]
-pub fn may_follow(entry: Entry, way: &Way<impl Fn(usize) -> u64>, flow: &Flow) -> bool {
+pub fn may_follow(
+    entry: Entry,
+    way: &Way<impl Fn(usize) -> u64>,
+    flow: &Flow,
+) -> Result<(), FlowEvent> {
     let epoch = way.epoch();
     if epoch != 0 && (entry.last_seen().wrapping_sub(epoch) as i32) < 0 {
-        return false;
+        return Err(FlowEvent::Left);
     }
-    match (flow.signal, flow.tuple.protocol) {
-        (Signal::Open, _) => way.state().takes_new(),
-        (_, Protocol::UDP) => !way.state().dead(),
-        _ => true,
-    }
+    let state = way.state();
+    let stays = match (flow.signal, flow.tuple.protocol) {
+        (Signal::Open, _) => state.takes_new(),
+        (_, Protocol::UDP) => state.keeps_udp(),
+        _ if state.ends_tcp() => return Err(FlowEvent::Ended),
+        _ => state.keeps_tcp(),
+    };
+    if stays { Ok(()) } else { Err(FlowEvent::Left) }
 }
 
 /// The state of a flow without an entry after its first packet here.

@@ -141,6 +141,9 @@ fn of_verdict(verdict: Verdict) -> &'static str {
              room for 64,000 flows to each backend"
         }
         Verdict::TranslationLimited => "look for a flood; else raise `edge.insert_limit`",
+        Verdict::BackendDown => {
+            "nothing: it follows from a backend that went down and `on_down` of its group"
+        }
         Verdict::ReplyLimited => "look for a flood; else raise `edge.reply_limit`",
         Verdict::ReplySilent => "nothing, unless it is many: then somebody forges addresses",
     }
@@ -154,6 +157,7 @@ fn of_event(event: FlowEvent) -> &'static str {
         }
         FlowEvent::Foreign => "nothing: one in some millions is chance",
         FlowEvent::Left => "nothing: it follows from a drain, a flush or a dead backend",
+        FlowEvent::Ended => "as for `backend_down` above",
         FlowEvent::Evicted => "make `edge.flow_entries` four times the connections at a time",
         FlowEvent::Limited | FlowEvent::PinLimited => {
             "look for a flood; else raise `edge.insert_limit`"

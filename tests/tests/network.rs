@@ -9,6 +9,7 @@ mod network {
     mod edges;
     mod errors;
     mod failover;
+    mod flows;
     mod fragments;
     mod full_nat;
     mod host_stack;
@@ -16,6 +17,7 @@ mod network {
     mod log;
     mod metrics;
     mod neighbours;
+    mod on_down;
     mod path_mtu;
     mod plan;
     mod policies;

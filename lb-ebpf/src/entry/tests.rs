@@ -72,21 +72,32 @@ fn every_state_byte_has_an_idle_time() {
 fn only_packets_that_can_move_leave_a_target() {
     let entry = entry(100, FlowState::ESTABLISHED);
     let (takes_new, dead) = (TargetState::TAKES_NEW, TargetState::DEAD);
-    for (signal, protocol, state, stays) in [
-        (Signal::Open, Protocol::TCP, takes_new, true),
-        (Signal::Open, Protocol::TCP, takes_new | dead, true),
-        (Signal::Open, Protocol::TCP, 0, false),
-        (Signal::Open, Protocol::TCP, dead, false),
-        (Signal::Data, Protocol::TCP, 0, true),
-        (Signal::Data, Protocol::TCP, dead, true),
-        (Signal::Finish, Protocol::TCP, dead, true),
-        (Signal::Reset, Protocol::TCP, dead, true),
-        (Signal::Data, Protocol::UDP, 0, true),
-        (Signal::Data, Protocol::UDP, takes_new, true),
-        (Signal::Data, Protocol::UDP, dead, false),
+    let [moves, ends] = [TargetState::TCP_MOVES, TargetState::TCP_ENDS].map(|tcp| dead | tcp);
+    let udp_stays = dead | TargetState::UDP_STAYS;
+    let (stays, left, ended) = (Ok(()), Err(FlowEvent::Left), Err(FlowEvent::Ended));
+    for (signal, protocol, state, expected) in [
+        (Signal::Open, Protocol::TCP, takes_new, stays),
+        (Signal::Open, Protocol::TCP, takes_new | dead, stays),
+        (Signal::Open, Protocol::TCP, 0, left),
+        (Signal::Open, Protocol::TCP, dead, left),
+        (Signal::Open, Protocol::TCP, ends, left),
+        (Signal::Data, Protocol::TCP, 0, stays),
+        (Signal::Data, Protocol::TCP, dead, stays),
+        (Signal::Data, Protocol::TCP, udp_stays, stays),
+        (Signal::Data, Protocol::TCP, moves, left),
+        (Signal::Data, Protocol::TCP, ends, ended),
+        (Signal::Finish, Protocol::TCP, dead, stays),
+        (Signal::Finish, Protocol::TCP, ends, ended),
+        (Signal::Reset, Protocol::TCP, dead, stays),
+        (Signal::Reset, Protocol::TCP, moves, left),
+        (Signal::Data, Protocol::UDP, 0, stays),
+        (Signal::Data, Protocol::UDP, takes_new, stays),
+        (Signal::Data, Protocol::UDP, dead, left),
+        (Signal::Data, Protocol::UDP, ends, left),
+        (Signal::Data, Protocol::UDP, udp_stays, stays),
     ] {
         let follows = may_follow(entry, &target(state).way(), &flow(signal, protocol));
-        assert_eq!(follows, stays, "{signal:?} {protocol} {state}");
+        assert_eq!(follows, expected, "{signal:?} {protocol} {state}");
     }
 }
 
@@ -108,7 +119,7 @@ fn an_epoch_flushes_what_was_last_seen_before_it() {
         };
         let entry = entry(last_seen, FlowState::ESTABLISHED);
         let follows = may_follow(entry, &target.way(), &flow);
-        assert_eq!(follows, stays, "epoch {epoch}, seen {last_seen}");
+        assert_eq!(follows.is_ok(), stays, "epoch {epoch}, seen {last_seen}");
     }
 }
 

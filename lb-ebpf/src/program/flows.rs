@@ -1,6 +1,6 @@
 //! The flow table: which target a flow went to before.
 
-use lb_common::{Entry, FLOW_PASSES, FlowEvent, HashKey, IDLE_TICKS};
+use lb_common::{Entry, FlowEvent, FlowState, IdleTicks};
 use lb_ebpf::{
     entry,
     parse::{Flow, Signal},
@@ -11,7 +11,7 @@ use super::{
     clock, count,
     maps::INSERT_BUDGET,
     settings::{FLOW_MASK, INSERT_LIMIT},
-    tables::{self, Service, Slot, Target, Ways},
+    tables::{self, Keys, Service, Slot, Target, Ways},
 };
 
 /// Where a flow stands in the table, or will stand.
@@ -20,6 +20,7 @@ pub(super) struct Place {
     /// The name of its entry, without a target.
     fingerprint: u64,
     now: u32,
+    idle: &'static IdleTicks,
 }
 
 /// An entry that a packet follows.
@@ -34,13 +35,15 @@ pub(super) struct Known {
 impl Place {
     /// The place of a flow.
     #[inline(always)]
-    pub(super) fn of(flow: &Flow, [first, second]: &[HashKey; FLOW_PASSES]) -> Option<Self> {
+    pub(super) fn of(flow: &Flow, keys: &Keys) -> Option<Self> {
+        let [first, second] = keys.flows;
         let first = word::settle(flow.tuple.hash(first));
         let second = word::settle(flow.tuple.name(second));
         Some(Self {
             ways: Ways::of_bucket(first & FLOW_MASK.load())?,
             fingerprint: Entry::name(first, second, 0),
             now: clock::now(),
+            idle: keys.idle,
         })
     }
 
@@ -52,7 +55,7 @@ impl Place {
     pub(super) fn follow(&self, flow: &Flow, service: &Service) -> Result<Known, FlowEvent> {
         let found = self.ways.find(self.fingerprint);
         let (slot, entry) = found.ok_or(FlowEvent::Miss)?;
-        if !entry.is_live(self.now, &IDLE_TICKS) {
+        if !entry.is_live(self.now, self.idle) {
             return Err(FlowEvent::Miss);
         }
         let target = Target::of(entry.target()).ok_or(FlowEvent::Foreign)?;
@@ -61,9 +64,7 @@ impl Place {
             // The entry is another flow's, or the id went to another target.
             return Err(FlowEvent::Foreign);
         }
-        if !entry::may_follow(entry, &way, flow) {
-            return Err(FlowEvent::Left);
-        }
+        entry::may_follow(entry, &way, flow)?;
         Ok(Known {
             target,
             slot,
@@ -77,6 +78,14 @@ impl Place {
     pub(super) fn remember(&self, target: u16, flow: &Flow, bytes: u64) {
         if flow.signal != Signal::Reset {
             count::event(self.insert(target, flow), bytes);
+        }
+    }
+
+    /// Leaves the flow's entry the time of one that is closing.
+    #[inline(always)]
+    pub(super) fn end(&self) {
+        if let Some((own, _)) = self.ways.find(self.fingerprint) {
+            own.set_life(Entry::life(self.now, FlowState::CLOSING));
         }
     }
 
@@ -95,9 +104,9 @@ impl Place {
         if !within_budget(self.now) {
             return FlowEvent::Limited;
         }
-        let way = entry::victim(|way| self.ways.slot(way).entry(), self.now, &IDLE_TICKS);
+        let way = entry::victim(|way| self.ways.slot(way).entry(), self.now, self.idle);
         let slot = self.ways.slot(way);
-        let evicts = slot.entry().is_live(self.now, &IDLE_TICKS);
+        let evicts = slot.entry().is_live(self.now, self.idle);
         slot.set(entry);
         if evicts {
             FlowEvent::Evicted

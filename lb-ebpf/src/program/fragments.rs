@@ -38,29 +38,38 @@ pub(super) fn begin(context: *mut xdp_md, family: Family, chosen: u16) -> Outcom
         put(&flow.tuple, fragment.id, 0, TO_HOST, bytes);
         return counted(Verdict::NotOurs, bytes);
     };
-    let Some(target) = target(&flow, &service, chosen, bytes) else {
-        return Outcome::TO_CHOOSE;
+    let target = match target(&flow, &service, chosen, bytes) {
+        Ok(target) => target,
+        Err(outcome) => return outcome,
     };
     put(&flow.tuple, fragment.id, service.id, target, bytes);
     Outcome::ROUTED
 }
 
-/// Where the packets of a flow go, which is kept in mind; `None` if a target is to be chosen.
+/// Where the packets of a flow go, which is kept in mind.
+///
+/// # Errors
+/// A target is to be chosen, or the sender to be told that there is none.
 #[inline(always)]
-fn target(flow: &Flow, service: &Service, chosen: u16, bytes: u64) -> Option<u16> {
-    let place = Place::of(flow, tables::keys()?.flows)?;
+fn target(flow: &Flow, service: &Service, chosen: u16, bytes: u64) -> Result<u16, Outcome> {
+    let keys = tables::keys().ok_or(Outcome::TO_CHOOSE)?;
+    let place = Place::of(flow, &keys).ok_or(Outcome::TO_CHOOSE)?;
     if chosen != BY_RING {
         place.remember(chosen, flow, bytes);
-        return Some(chosen);
+        return Ok(chosen);
     }
     match place.follow(flow, service) {
         Ok(known) => {
             known.refresh();
-            Some(known.target.id)
+            Ok(known.target.id)
         }
         Err(event) => {
             count::event(event, bytes);
-            None
+            if event != FlowEvent::Ended {
+                return Err(Outcome::TO_CHOOSE);
+            }
+            place.end();
+            Err(Outcome::to_tell(Verdict::BackendDown, 0))
         }
     }
 }

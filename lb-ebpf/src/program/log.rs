@@ -31,7 +31,8 @@ pub(super) fn note(context: *mut xdp_md, family: Family) {
     }
 }
 
-/// Logs what became of the packet that was noted, if it is of a service.
+/// Logs what became of the packet that was noted, if it is of a service. The verdict is told by its number:
+/// the verifier goes all that is done with a name once more for every length.
 #[inline(always)]
 pub(super) fn write(outcome: Outcome) {
     let Some(tuple) = tables::log_line() else {
@@ -40,7 +41,7 @@ pub(super) fn write(outcome: Outcome) {
     if outcome.verdict() == Verdict::NotOurs || tuple.protocol == NOTHING {
         return;
     }
-    let (verdict, target) = (outcome.verdict(), outcome.target());
+    let target = outcome.target();
     let (client, service) = (tuple.client.octets(), tuple.service.octets());
     let ports = tuple.ports;
     macro_rules! write {
@@ -48,7 +49,7 @@ pub(super) fn write(outcome: Outcome) {
             debug!(
                 (), // a context that the macro does not use
                 $format,
-                verdict.label(),
+                outcome.number(),
                 $client,
                 ports.client(),
                 $service,

@@ -124,7 +124,7 @@ fn follow(context: *mut xdp_md, family: Family) -> Outcome {
 /// The flow's entry, if its packet may follow it.
 #[inline(always)]
 fn known(flow: &Flow, service: &Service) -> Option<Known> {
-    let place = Place::of(flow, tables::keys()?.flows)?;
+    let place = Place::of(flow, &tables::keys()?)?;
     place.follow(flow, service).ok()
 }
 
@@ -182,9 +182,11 @@ fn relay(
 #[inline(always)]
 fn silent(verdict: Verdict) -> Verdict {
     match verdict {
-        Verdict::Rejected | Verdict::TooBig | Verdict::TtlExpired | Verdict::Untranslated => {
-            Verdict::ReplySilent
-        }
+        Verdict::BackendDown
+        | Verdict::Rejected
+        | Verdict::TooBig
+        | Verdict::TtlExpired
+        | Verdict::Untranslated => Verdict::ReplySilent,
         verdict => verdict,
     }
 }
@@ -220,17 +222,25 @@ impl From<Verdict> for Unsent {
 /// ring.
 #[inline(always)]
 fn send(
-    parsed: parse::Packet<'_>,
+    mut parsed: parse::Packet<'_>,
     service: &Service,
     chosen: u16,
     bytes: u64,
 ) -> Result<(Target, Envelope), Unsent> {
     let flow = parsed.flow;
     let keys = tables::keys().ok_or(Verdict::NoTarget)?;
-    let place = Place::of(&flow, keys.flows).ok_or(Verdict::NoTarget)?;
+    let place = Place::of(&flow, &keys).ok_or(Verdict::NoTarget)?;
     let target = if chosen == BY_RING {
         let event = place.follow(&flow, service).err();
-        count::event(event.unwrap_or(FlowEvent::Miss), bytes);
+        let event = event.unwrap_or(FlowEvent::Miss);
+        count::event(event, bytes);
+        if event == FlowEvent::Ended {
+            // Of a frame for another host nobody is told either.
+            if parsed.frame.ethernet().destination.mac() == tables::station() {
+                place.end();
+            }
+            return Err(Verdict::BackendDown.into());
+        }
         let row = Row::of(&flow.tuple, service)?;
         if row.ring.has_head() {
             return Err(Unsent::ToChoose);
@@ -255,9 +265,11 @@ fn send(
 #[inline(always)]
 fn unsent(service: u32, verdict: Verdict, mtu: u16, bytes: u64) -> Outcome {
     match verdict {
-        Verdict::Rejected | Verdict::TooBig | Verdict::TtlExpired | Verdict::Untranslated => {
-            Outcome::to_tell(verdict, mtu)
-        }
+        Verdict::BackendDown
+        | Verdict::Rejected
+        | Verdict::TooBig
+        | Verdict::TtlExpired
+        | Verdict::Untranslated => Outcome::to_tell(verdict, mtu),
         verdict => refused(service, verdict, bytes),
     }
 }

@@ -118,8 +118,9 @@ impl Outcome {
         const TOO_BIG: u32 = Verdict::TooBig as u32;
         const EXPIRED: u32 = Verdict::TtlExpired as u32;
         const UNTRANSLATED: u32 = Verdict::Untranslated as u32;
+        const DOWN: u32 = Verdict::BackendDown as u32;
         match (self.0 & 0xff, self.0 >> 8 & 0xff) {
-            (TO_TELL, REJECTED | UNTRANSLATED) => Some(Cause::Rejected),
+            (TO_TELL, REJECTED | UNTRANSLATED | DOWN) => Some(Cause::Rejected),
             (TO_TELL, TOO_BIG) => Some(Cause::TooBig((self.0 >> 16) as u16)),
             (TO_TELL, EXPIRED) => Some(Cause::Expired),
             _ => None,
@@ -144,10 +145,16 @@ impl Outcome {
         Self((verdict as u32) << 8 | action(verdict))
     }
 
+    /// The number of its verdict.
+    #[inline(always)]
+    pub(super) fn number(self) -> u32 {
+        self.0 >> 8 & 0xff
+    }
+
     /// How it left.
     #[inline(always)]
     pub(super) fn verdict(self) -> Verdict {
-        let number = (self.0 >> 8 & 0xff) as usize;
+        let number = self.number() as usize;
         VERDICTS.get(number).copied().unwrap_or(Verdict::NoTarget)
     }
 
@@ -168,7 +175,8 @@ impl Outcome {
 fn action(verdict: Verdict) -> u32 {
     match verdict {
         Verdict::NotOurs | Verdict::PolicyPassed => xdp_action::XDP_PASS,
-        Verdict::EchoAnswered
+        Verdict::BackendDown
+        | Verdict::EchoAnswered
         | Verdict::Forwarded
         | Verdict::Rejected
         | Verdict::Returned

@@ -9,8 +9,8 @@ use core::ptr;
 use aya_ebpf::maps::{PerCpuArray, lpm_trie::Key};
 use lb_common::{
     Address, Affinity, Bucket, CHUNK, Counter, Descriptor, Entry, FLOW_PASSES, FragmentKey,
-    FragmentRoute, HashKey, LONG_NETWORKS, Mac, Nat, Outer, Pin, PinKey, Place, Port, Row,
-    ServiceGroup, ServiceKey, Tuple, WAYS, Way, member_bit,
+    FragmentRoute, HashKey, IdleTicks, LONG_NETWORKS, Mac, Nat, Outer, Pin, PinKey, Place, Port,
+    Row, ServiceGroup, ServiceKey, Tuple, WAYS, Way, member_bit,
 };
 use lb_ebpf::{budget::Budget, forward::Tunnel};
 
@@ -20,10 +20,11 @@ mod translations;
 
 pub(super) use self::translations::{TranslationSlot, put_translation, remove_translation};
 
-/// The keys of the hashes.
+/// The keys of the hashes, and how long flows may stay idle.
 pub(super) struct Keys {
     pub(super) ring: &'static HashKey,
     pub(super) flows: &'static [HashKey; FLOW_PASSES],
+    pub(super) idle: &'static IdleTicks,
 }
 
 /// The keys from the control element.
@@ -33,10 +34,12 @@ pub(super) fn keys() -> Option<Keys> {
     // SAFETY: an element of an array is never freed. The flow keys are drawn before the program runs
     // and never change. The ring key changes when a daemon takes over with another one: a packet may
     // then meet words of both, and a new flow go by a slot of neither, to some target of its group.
+    // An idle time is one word, which a packet meets either old or new.
     unsafe {
         Some(Keys {
             ring: &(*control).ring_key,
             flows: &(*control).flow_keys,
+            idle: &(*control).idle,
         })
     }
 }

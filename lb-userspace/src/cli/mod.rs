@@ -6,9 +6,11 @@ mod columns;
 mod completions;
 mod detach;
 mod explain;
+mod flows;
 mod member;
 mod names;
 mod offline;
+mod pinned;
 mod plan;
 mod reload;
 mod run;
@@ -53,6 +55,7 @@ enum Command {
     Completions(completions::Arguments),
     Detach(detach::Arguments),
     Explain(explain::Arguments),
+    Flows(flows::Arguments),
     Member(member::Arguments),
     Plan(plan::Arguments),
     Reload(reload::Arguments),
@@ -97,6 +100,7 @@ impl Cli {
             Command::Completions(arguments) => Ok(arguments.run().into()),
             Command::Detach(arguments) => arguments.run().map(Said::from),
             Command::Explain(arguments) => arguments.run(),
+            Command::Flows(arguments) => arguments.run().map(Said::from),
             Command::Member(arguments) => arguments.run(),
             Command::Plan(arguments) => arguments.run(),
             Command::Reload(arguments) => arguments.run(),
@@ -120,6 +124,7 @@ impl Command {
         match self {
             Self::Check(arguments) => arguments.format,
             Self::Explain(arguments) => arguments.format,
+            Self::Flows(arguments) => arguments.format,
             Self::Plan(arguments) => arguments.format,
             Self::Reload(arguments) => arguments.format,
             Self::Status(arguments) => arguments.format,

@@ -13,7 +13,7 @@ use super::{
     service, sizes, whereabouts,
 };
 use crate::{
-    model::{Backend, Group, Member, Model, Name, Policy, Service, Stage, Who},
+    model::{Backend, Group, Member, Model, Name, OnDown, Policy, Service, Stage, Who},
     refusal::{self, Problem, Refusal},
     table::group_id,
 };
@@ -204,9 +204,15 @@ fn warnings(
         let name = &value.name;
         if !used.contains(name) {
             warn(path, refusal::warning::unused_group(name));
-        } else if value.affinity.is_some() && !roots.contains(name) {
-            let at = format!("{path}.affinity");
-            warn(&at, refusal::warning::unused_affinity(name));
+        } else if !roots.contains(name) {
+            if value.affinity.is_some() {
+                let at = format!("{path}.affinity");
+                warn(&at, refusal::warning::unused_affinity(name));
+            }
+            if value.on_down != OnDown::DEFAULT {
+                let at = format!("{path}.on_down");
+                warn(&at, refusal::warning::unused_on_down(name));
+            }
         }
         if value.members.iter().all(|member| !member.enabled) {
             warn(path, refusal::warning::disabled_group(name));

@@ -10,7 +10,7 @@ use super::{
     whereabouts,
 };
 use crate::{
-    model::{Edge, Nat, XdpMode},
+    model::{Edge, FlowIdle, Nat, XdpMode},
     refusal,
 };
 
@@ -41,6 +41,7 @@ pub(super) fn read(edge: &mut Table<'_>) -> Option<Edge> {
     let grace = leaf::duration(Duration::ZERO..=Duration::from_secs(3600));
     let startup_grace = edge.or("startup_grace", Duration::from_secs(10), grace);
     let flow_entries = edge.or("flow_entries", ONE_MILLION, flow_entries);
+    let flow_idle = edge.table("flow_idle", |idle| Some(read_flow_idle(idle)));
     let ring_slots = edge.or("ring_slots", 4 * ONE_MILLION, ring_slots);
     let location = edge.optional("location", whereabouts::location);
     let pins = leaf::within(FEWEST_PINS..=LARGEST_TABLE);
@@ -64,6 +65,7 @@ pub(super) fn read(edge: &mut Table<'_>) -> Option<Edge> {
         location,
         startup_grace,
         flow_entries,
+        flow_idle: flow_idle.unwrap_or(FlowIdle::DEFAULT),
         ring_slots,
         insert_limit,
         reply_limit,
@@ -103,6 +105,20 @@ fn ports(value: &Value) -> Result<RangeInclusive<u16>, Wrong> {
     match first >= 1024 && first <= last && last - first >= 63 {
         true => Ok(first..=last),
         false => Err(bad()),
+    }
+}
+
+/// A time under a second is about what a packet may be late; beyond a day, tables hold the past.
+fn read_flow_idle(idle: &mut Table<'_>) -> FlowIdle {
+    let mut time = |key, default| {
+        let range = Duration::from_secs(1)..=Duration::from_secs(24 * 3600);
+        idle.or(key, default, leaf::duration(range))
+    };
+    FlowIdle {
+        opening: time("opening", FlowIdle::DEFAULT.opening),
+        established: time("established", FlowIdle::DEFAULT.established),
+        closing: time("closing", FlowIdle::DEFAULT.closing),
+        datagram: time("datagram", FlowIdle::DEFAULT.datagram),
     }
 }
 
@@ -378,6 +394,35 @@ mod tests {
     }
 
     #[test]
+    fn bad_idle_times_of_flows() {
+        for (idle, expected) in [
+            (
+                "{ datagram = \"999ms\" }",
+                ".datagram: 999ms is out of range; use 1s to 1day",
+            ),
+            (
+                "{ established = \"25h\" }",
+                ".established: 25h is out of range; use 1s to 1day",
+            ),
+            (
+                "{ opening = 60 }",
+                ".opening: 60 has no unit; use a number with a unit, like \"10s\" or \"250ms\"",
+            ),
+            (
+                "{ udp = \"1m\" }",
+                ".udp: unknown key; known here: opening, established, closing, datagram",
+            ),
+            (
+                "\"1m\"",
+                ": \"1m\" is a string; use a table: `flow_idle = { .. }`",
+            ),
+        ] {
+            let found = key(&format!("flow_idle = {idle}"));
+            assert_eq!(found, [format!("edge.flow_idle{expected}")]);
+        }
+    }
+
+    #[test]
     fn bad_places_for_metrics() {
         const MEND: &str =
             "use \"off\", or an address of this host and a port, like \"127.0.0.1:9390\"";
@@ -404,6 +449,7 @@ mod tests {
             "metrics = \"[::1]:65535\"",
             "flow_entries = 64",
             "flow_entries = 67108864",
+            "flow_idle = { opening = \"1s\", established = \"24h\", closing = \"1day\" }",
             "ring_slots = 32768",
             "ring_slots = 67108864",
             "insert_limit = 1000",

@@ -8,6 +8,7 @@ use super::{
     authorities::Store,
     leaf, member,
     names::Names,
+    on_down,
     preset::{self, Choice},
     probe,
     raw::{Found, Table},
@@ -41,6 +42,7 @@ pub(super) fn read(group: &mut Table<'_>, around: &Surroundings<'_>) -> Option<G
     let enabled = group.or("enabled", true, leaf::truth);
     let Choice { policy, stages } = preset::read(group);
     let affinity = affinity::read(group, policy);
+    let on_down = on_down::read(group);
     let (no_answer, backup) = no_answer(group, around, &stages);
     let starts = leaf::duration(Duration::ZERO..=Duration::from_secs(3600));
     let slow_start = group.or("slow_start", Duration::ZERO, starts);
@@ -73,6 +75,7 @@ pub(super) fn read(group: &mut Table<'_>, around: &Surroundings<'_>) -> Option<G
         no_answer,
         backup,
         affinity,
+        on_down,
         members,
         probe,
         health,

@@ -25,6 +25,7 @@ mod load;
 mod member;
 mod names;
 mod nesting;
+mod on_down;
 mod own_ports;
 mod preset;
 mod probe;

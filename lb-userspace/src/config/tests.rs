@@ -256,7 +256,7 @@ fn uncommented() -> (String, usize) {
 #[test]
 fn the_annotated_file_states_the_defaults() {
     let (text, shown) = uncommented();
-    assert_eq!(shown, 45);
+    assert_eq!(shown, 47);
     assert!(parse(&text).is_ok());
     // Nothing is rounded by default.
     let text = text.replace("quantum = \"5ms\"\n", "");
@@ -295,10 +295,12 @@ fn unknown_keys() -> Vec<(&'static str, String)> {
     let mut changes = vec![
         before("~"),
         after("[edge]", "~"),
+        after("[edge]", "flow_idle = { ~ }"),
         after("name = \"a\"", "~"),
         after("name = \"a\"", "probe = { ~ }"),
         after("name = \"g\"", "~"),
         after("name = \"g\"", "affinity = { ~ }"),
+        after("name = \"g\"", "on_down = { ~ }"),
         after("name = \"g\"", "affinity = { prefix = { ~ } }"),
         after("name = \"s\"", "~"),
         after("name = \"s\"", "rule = [{ ~ }]"),
@@ -356,5 +358,5 @@ fn the_annotated_file_names_every_key() {
             keys += 1;
         }
     }
-    assert_eq!(keys, 194);
+    assert_eq!(keys, 202);
 }

@@ -107,6 +107,8 @@ impl Daemon {
             warnings.push(other_file(self.config.display()).into());
         }
         warnings.extend(self.try_out(Event::Reload(Box::new(checked)))?);
+        self.kernel
+            .set_idle(self.engine.model().edge.flow_idle.ticks());
         self.config = path;
         self.data.replace(text, self.engine.model());
         let groups = self.engine.view().groups.into_iter();

@@ -7,6 +7,7 @@ use aya_log::EbpfLogger;
 use tokio::time::interval;
 
 use crate::{
+    dataplane::PacketLines,
     engine::Notice,
     model::Health,
     refusal::{Problem, Refusal, program::no_packet_log, reason},
@@ -85,7 +86,9 @@ pub(super) fn unused_data(problem: &Problem) {
 
 /// Hands the packet program's log to the daemon's, several times a second.
 pub(super) fn packets(object: &mut Ebpf) -> Result<(), Refusal> {
-    let mut logger = EbpfLogger::init(object).map_err(|e| no_packet_log(reason(&e)))?;
+    let lines = PacketLines(|line: &str| tracing::debug!(target: "waggle_xdp", "{line}"));
+    let logger = EbpfLogger::init_with_logger(object, lines);
+    let mut logger = logger.map_err(|e| no_packet_log(reason(&e)))?;
     tokio::spawn(async move {
         let mut pause = interval(PAUSE);
         loop {

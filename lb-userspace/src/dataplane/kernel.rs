@@ -6,7 +6,7 @@ use aya::{
 };
 use lb_common::{
     ABI_VERSION, Address, Bucket, CHUNK, Chunk, Control, Descriptor, HEARTBEAT_OFFSET, HashKey,
-    Pin, PinKey, Port, STATION_OFFSET, Service, ServiceGroup, ServiceKey, Target, WAYS,
+    IdleTicks, Pin, PinKey, Port, STATION_OFFSET, Service, ServiceGroup, ServiceKey, Target, WAYS,
 };
 
 use super::{
@@ -173,6 +173,18 @@ impl Kernel {
         let [a, b, c, d, e, f] = station;
         let word = u64::from_ne_bytes([a, b, c, d, e, f, 0, 0]);
         self.control.store_word(0, STATION_OFFSET / 8, word);
+    }
+
+    /// Says how long entries of the flow table may stay idle. One that was over is live again if its
+    /// state may stay idle for longer now; its target's id may be another target's of the group then.
+    pub fn set_idle(&self, idle: IdleTicks) {
+        let found = self.control.load(0);
+        self.control.store(0, &Control { idle, ..found });
+    }
+
+    /// How long entries of the flow table may stay idle, by their states.
+    pub fn idle(&self) -> IdleTicks {
+        self.control.load(0).idle
     }
 
     /// Says that the daemon is alive. `now` is CLOCK_MONOTONIC in nanoseconds.

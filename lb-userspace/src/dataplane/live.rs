@@ -1,9 +1,12 @@
 use std::{collections::BTreeMap, sync::atomic::Ordering};
 
-use lb_common::{Entry, IDLE_TICKS, ServiceKey};
+use lb_common::{Entry, FlowState, ServiceKey};
 
 use super::{Kernel, Tables, kernel::failed};
 use crate::refusal::Refusal;
+
+/// Live entries of the flow table, by the number of their [`FlowState`].
+pub type FlowCounts = [u64; FlowState::COUNT];
 
 /// What holds packets to targets besides the rings.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -24,12 +27,21 @@ impl Kernel {
         })
     }
 
-    /// The targets that live flow entries name, with the number of entries each.
+    /// The targets that live flow entries name, with the number of entries each; see [`Self::flows`].
+    pub fn named(&self, now: u32) -> BTreeMap<u16, u64> {
+        let flows = self.flows(now).into_iter();
+        flows
+            .map(|(id, counts)| (id, counts.iter().sum()))
+            .collect()
+    }
+
+    /// The targets that live flow entries name, with the number of entries each by their states.
     ///
     /// `now` is the present [`lb_common::tick`]. An entry that is being rewritten may count for its
     /// old target, its new one, or one last time after its end.
-    pub fn named(&self, now: u32) -> BTreeMap<u16, u64> {
-        let mut named = BTreeMap::new();
+    pub fn flows(&self, now: u32) -> BTreeMap<u16, FlowCounts> {
+        let mut named: BTreeMap<_, FlowCounts> = BTreeMap::new();
+        let idle = self.idle();
         let (entries, _) = self.flows.words(0..self.flows.len()).as_chunks();
         for [name, life] in entries {
             let name = name.load(Ordering::Acquire);
@@ -39,8 +51,9 @@ impl Kernel {
             }
             let life = life.load(Ordering::Acquire);
             let entry = Entry { name, life };
-            if entry.is_live(now, &IDLE_TICKS) {
-                *named.entry(entry.target()).or_default() += 1;
+            if entry.is_live(now, &idle) {
+                let counts = named.entry(entry.target()).or_default();
+                counts[usize::from(entry.state().0) % FlowState::COUNT] += 1;
             }
         }
         named

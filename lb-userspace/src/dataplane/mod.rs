@@ -19,6 +19,7 @@ mod lock;
 mod look;
 mod mapped;
 pub mod object;
+mod packet_log;
 mod pins;
 mod pool;
 mod prover;
@@ -36,9 +37,10 @@ pub use self::{
     host::check_host,
     interface::Mode,
     kernel::Kernel,
-    live::Live,
+    live::{FlowCounts, Live},
     lock::Lock,
     look::{Left, look},
+    packet_log::PacketLines,
     prover::{Prover, Unasked},
     start::Started,
     tables::{Capacity, Tables},

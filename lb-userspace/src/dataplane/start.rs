@@ -98,7 +98,7 @@ impl<'a> Starting<'a> {
         let interface = &self.edge.interface;
         let attachment = attach::replace(&mut object, running, interface, &self.pins)?;
         // Not before: the program that ran until now may go on, and its flows are with the old key.
-        kernel.set_ring_key(self.ring_key);
+        self.put_settings(&kernel);
         let slow = (self.edge.xdp_mode, mode) == (XdpMode::Auto, Mode::Generic);
         Ok(Started {
             kernel,
@@ -127,7 +127,7 @@ impl<'a> Starting<'a> {
     /// Each attempt takes a fresh object: after a refusal a kernel may refuse the same one again.
     fn attach_as(&self, mode: Mode) -> Result<Started, Refusal> {
         let (mut object, kernel) = self.load()?;
-        kernel.set_ring_key(self.ring_key);
+        self.put_settings(&kernel);
         let interface = &self.edge.interface;
         let attachment = attach::attach(&mut object, interface, self.index, mode, &self.pins)?;
         Ok(Started {
@@ -145,6 +145,11 @@ impl<'a> Starting<'a> {
         let kernel = Kernel::open(self.pins.dir())?;
         kernel.draw_secret()?;
         Ok((object, kernel))
+    }
+
+    fn put_settings(&self, kernel: &Kernel) {
+        kernel.set_ring_key(self.ring_key);
+        kernel.set_idle(self.edge.flow_idle.ticks());
     }
 
     fn check_mode(&self, mode: Mode) -> Result<(), Refusal> {

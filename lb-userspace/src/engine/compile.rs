@@ -7,11 +7,12 @@ use std::{
 
 use super::{
     Course, Engine, key,
-    known::{Basis, Known},
+    known::{Basis, Known, Standing},
 };
 use crate::{
     model::{
-        Admin, Backend, Forward, Group, Health, Initial, Mac, Member, MemberState, Name, Ramp,
+        Admin, Backend, Forward, Group, Health, Initial, Mac, Member, MemberState, Name, OnDown,
+        Ramp,
     },
     neighbour::Way,
     policy::{Client, Destination, decide_all},
@@ -281,12 +282,17 @@ impl Engine {
         used: &BTreeSet<Destination>,
         image: &mut Image,
     ) {
-        for (name, gone) in known.backends_within(root) {
+        for (name, standing) in known.backends_within(root) {
             let takes_new = used.contains(&Destination::Backend(name.clone()));
             let backend = &self.model.backends[name];
             let target = TargetSpec {
                 takes_new,
-                dead: gone && !takes_new,
+                dead: match standing {
+                    _ if takes_new => None,
+                    Standing::Serves => None,
+                    Standing::Down => Some(self.model.groups[root].on_down),
+                    Standing::Disabled => Some(OnDown::DEFAULT),
+                },
                 ..self.forwarding(backend)
             };
             let key = TargetKey {
@@ -305,7 +311,7 @@ impl Engine {
             edge_address: None,
             mtu: 0,
             takes_new: false,
-            dead: false,
+            dead: None,
         };
         // Running flows are better sent the way that was than nowhere.
         if let Some(Way::Open {

@@ -20,6 +20,17 @@ pub(super) struct Known<'a> {
     undecided: BTreeSet<Name>,
 }
 
+/// Whether a membership is over, and why; the later outweighs the earlier.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(super) enum Standing {
+    /// By order.
+    Disabled,
+    /// By its probes.
+    Down,
+    /// It is not.
+    Serves,
+}
+
 /// What of the members of some groups makes a difference.
 pub(super) type Basis = Vec<Seen>;
 
@@ -118,18 +129,21 @@ impl<'a> Known<'a> {
         decide(&self.scene(), group, client)
     }
 
-    /// The backends that a group may send flows to, each with whether all of its memberships there are
-    /// over: unhealthy or disabled.
-    pub(super) fn backends_within(&self, root: &Name) -> BTreeMap<&'a Name, bool> {
+    /// The backends that a group may send flows to, each as it stands in the best of its memberships
+    /// there.
+    pub(super) fn backends_within(&self, root: &Name) -> BTreeMap<&'a Name, Standing> {
         let mut backends = BTreeMap::new();
         for group in self.engine.model.within(root) {
             let (group, states) = (&self.engine.model.groups[group], &self.states[group]);
             for (place, member, name) in group.backends() {
                 let state = &states[place];
-                let down = state.health == Health::Down && !member.always_serve;
-                let gone = down || state.admin == Admin::Disable;
-                let all_gone = backends.entry(name).or_insert(true);
-                *all_gone &= gone;
+                let standing = match state.health {
+                    _ if state.admin == Admin::Disable => Standing::Disabled,
+                    Health::Down if !member.always_serve => Standing::Down,
+                    _ => Standing::Serves,
+                };
+                let best = backends.entry(name).or_insert(standing);
+                *best = standing.max(*best);
             }
         }
         backends

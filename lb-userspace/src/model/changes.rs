@@ -13,6 +13,9 @@ pub fn changes(old: &Model, new: &Model) -> Vec<String> {
     if old.edge.nat.sources != new.edge.nat.sources {
         lines.push("edge: nat_source changed".to_owned());
     }
+    if old.edge.flow_idle != new.edge.flow_idle {
+        lines.push("edge: flow_idle changed".to_owned());
+    }
     if old.edge.location != new.edge.location {
         lines.push("edge: location changed".to_owned());
     }
@@ -44,6 +47,7 @@ pub fn changes(old: &Model, new: &Model) -> Vec<String> {
             out.opaque("health rule", &a.health, &b.health);
             out.opaque("slow_start", &a.slow_start, &b.slow_start);
             out.opaque("affinity", &a.affinity, &b.affinity);
+            out.opaque("on_down", &a.on_down, &b.on_down);
             members(a, b, out);
         },
     );

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use super::{Location, Name};
+use super::{FlowIdle, Location, Name};
 
 /// How the program is attached to the interface.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, serde::Deserialize, serde::Serialize)]
@@ -46,6 +46,8 @@ pub struct Edge {
     pub startup_grace: Duration,
     /// Entries of the flow table; a power of two, at least 64.
     pub flow_entries: u32,
+    /// How long flows are remembered.
+    pub flow_idle: FlowIdle,
     /// Slots of the ring pool, over all groups.
     pub ring_slots: u32,
     /// Flow entries that one CPU may write per second.

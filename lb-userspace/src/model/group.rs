@@ -2,7 +2,7 @@ use std::{fmt, ops::RangeInclusive, time::Duration};
 
 use lb_common::Answer;
 
-use super::{Affinity, Clients, HealthRule, Location, Name, Probe, Region, Share, Stage};
+use super::{Affinity, Clients, HealthRule, Location, Name, OnDown, Probe, Region, Share, Stage};
 use crate::whereabouts::LatencyRegion;
 
 /// Members that can stand in for each other, and how to choose between them.
@@ -25,6 +25,9 @@ pub struct Group {
     /// Whether clients stay with their backends where a service names this group; in other groups it
     /// does not count.
     pub affinity: Option<Affinity>,
+    /// What becomes of running flows of backends that are down, where a service names this group; in
+    /// other groups it does not count.
+    pub on_down: OnDown,
     /// The members, each backend and each group at most once.
     pub members: Vec<Member>,
     /// How its backends are probed; none means that they always count as healthy.

@@ -6,12 +6,14 @@ mod backend;
 mod changes;
 mod clients;
 mod edge;
+mod flow_idle;
 mod geography;
 mod group;
 mod health;
 mod health_rule;
 mod location;
 mod name;
+mod on_down;
 mod probe;
 mod probe_defaults;
 mod ramp;
@@ -28,12 +30,14 @@ pub use self::{
     changes::{changes, needs_restart},
     clients::{Clients, Prefix},
     edge::{Edge, Nat, XdpMode},
+    flow_idle::FlowIdle,
     geography::{Region, UnknownRegion},
     group::{Group, Member, MinHealthy, NoAnswer, Percent, Policy, Priority, Weight, Who},
     health::{Admin, Health, MemberState},
     health_rule::{BurstRule, ConsecutiveRule, HealthRule, InvalidRule, LeakyRule, WindowRule},
     location::{Fit, InvalidLocation, Location, LocationPattern, Qualifier},
     name::{InvalidName, Name},
+    on_down::{OnDown, TcpOnDown, UdpOnDown},
     probe::{HttpProbe, HttpsProbe, Initial, Method, Probe, ProbeKind, Smoothing, StatusRange},
     probe_defaults::{ProbeDefaults, ProbeLimits, TRAFFIC_MANAGER_FALL, traffic_manager_timeouts},
     ramp::Ramp,

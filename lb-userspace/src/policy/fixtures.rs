@@ -5,7 +5,8 @@ use std::{collections::BTreeMap, net::Ipv4Addr, time::Duration};
 use super::{Client, Decision, Scene, decide};
 use crate::model::{
     Admin, AllDown, Backend, Forward, Group, Health, HealthRule, LatencySource, Member,
-    MemberState, Name, NoAnswer, Policy, Priority, ProbedAt, Ramp, Spread, Stage, Weight, Who,
+    MemberState, Name, NoAnswer, OnDown, Policy, Priority, ProbedAt, Ramp, Spread, Stage, Weight,
+    Who,
 };
 
 /// A group with the stages of the front-door preset and a window of 30 ms.
@@ -33,6 +34,7 @@ pub(crate) fn front_door(name: &str, members: Vec<Member>) -> Group {
         no_answer: NoAnswer::Reject,
         backup: None,
         affinity: None,
+        on_down: OnDown::DEFAULT,
         members,
         probe: None,
         health: HealthRule::DEFAULT,

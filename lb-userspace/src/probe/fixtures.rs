@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
 use crate::{
     model::{
-        Backend, Edge, Forward, Group, HealthRule, HttpProbe, Initial, Method, Model, Name, Nat,
-        Probe, ProbeKind, ProbedAt, Smoothing, StatusRange, XdpMode,
+        Backend, Edge, FlowIdle, Forward, Group, HealthRule, HttpProbe, Initial, Method, Model,
+        Name, Nat, Probe, ProbeKind, ProbedAt, Smoothing, StatusRange, XdpMode,
     },
     policy::fixtures,
 };
@@ -80,6 +80,7 @@ pub(super) fn model(groups: impl IntoIterator<Item = Group>) -> Model {
             location: None,
             startup_grace: Duration::from_secs(10),
             flow_entries: 64,
+            flow_idle: FlowIdle::DEFAULT,
             ring_slots: 0,
             insert_limit: 0,
             reply_limit: 0,

@@ -39,6 +39,10 @@ refusals! {
     "no-affinity" no_affinity(policy):
         "{policy} has no affinity"; "remove it, or list `stages`, which take it";
 
+    /// A datagram has no connection that could be ended.
+    "no-udp-reset" no_udp_reset():
+        "UDP has no reset"; "use \"keep\" or \"reselect\"";
+
     /// Idle times are kept in whole seconds.
     "parts-of-seconds" parts_of_seconds():
         "has parts of a second"; "use whole seconds";

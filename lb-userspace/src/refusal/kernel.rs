@@ -19,6 +19,10 @@ refusals! {
         "there are no tables in {place}";
         "start a daemon with `waggle run --config FILE`, or choose another edge with --edge or --config";
 
+    /// No target in the kernel's tables is of this group, or leads to this backend.
+    "no-such-target" no_such_target(what, name):
+        "no target is of {what} `{name}`"; "`waggle flows` lists them";
+
     /// No client whose packets come to the service has this class by its number in the kernel's tables.
     "no-such-class" no_such_class(class, known):
         "no client is of class {class}"; "the classes are {known}";

@@ -18,6 +18,11 @@ refusals! {
         "no service names group \"{group}\", and only there its affinity counts";
         "set it in the groups that services name";
 
+    /// A target is of the group that a service names, and so is what becomes of its flows.
+    "unused-on-down" unused_on_down(group):
+        "no service names group \"{group}\", and only there its `on_down` counts";
+        "set it in the groups that services name";
+
     /// New flows of the group's services are dropped.
     "disabled-group" disabled_group(group):
         "all members of \"{group}\" are disabled"; "its services answer nobody until one is enabled";

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use super::spread::Destination;
 use crate::{
     class::Partition,
-    model::{Identity, Mac, Name, Route},
+    model::{Identity, Mac, Name, OnDown, Route},
 };
 
 /// What the kernel's maps should say, without the ids and places that they happen to use there:
@@ -128,8 +128,8 @@ pub struct TargetSpec {
     pub mtu: u16,
     /// It stands in the group's ring.
     pub takes_new: bool,
-    /// Flows that can move should leave it.
-    pub dead: bool,
+    /// It is dead, and this becomes of its flows.
+    pub dead: Option<OnDown>,
 }
 
 /// A ring of slots over some targets.

@@ -4,62 +4,65 @@ use std::{fs, io};
 
 use super::{said, waggle};
 
+/// Every command, with a part of what it does.
+const WORDS: [(&[&str], &str); 22] = [
+    (&[], "a layer-4 load balancer"),
+    (
+        &["backend"],
+        "Drain, disable, enable or reset a backend in all its groups",
+    ),
+    (&["backend", "disable"], "No new flows and no probes"),
+    (
+        &["backend", "drain"],
+        "No new flows; running ones go on to their end",
+    ),
+    (&["backend", "enable"], "Take part"),
+    (&["backend", "reset"], "What the configuration says"),
+    (
+        &["check"],
+        "Check a configuration: all its errors at once, or what it means",
+    ),
+    (&["completions"], "Print the completions of a shell"),
+    (
+        &["detach"],
+        "Remove the program, its link and its tables, with or without a daemon",
+    ),
+    (
+        &["explain"],
+        "Explain why clients of a service go where they go",
+    ),
+    (&["flows"], "Count the connections that are remembered"),
+    (
+        &["member"],
+        "Drain, disable, enable, weigh or reset one member of one group",
+    ),
+    (
+        &["member", "g/a", "disable"],
+        "No new flows and no probes for this group",
+    ),
+    (
+        &["member", "g/a", "drain"],
+        "No new flows; running ones go on to their end",
+    ),
+    (&["member", "g/a", "enable"], "Take part"),
+    (&["member", "g/a", "reset"], "What the configuration says"),
+    (&["member", "g/a", "weight"], "Set its weight"),
+    (&["plan"], "Show what a configuration would change"),
+    (
+        &["reload"],
+        "Take the configuration up again, whole or not at all",
+    ),
+    (
+        &["run"],
+        "Run the daemon: attach the program, probe the backends",
+    ),
+    (&["status"], "Show what the daemon knows"),
+    (&["table"], "Show what packets go by"),
+];
+
 #[test]
 fn every_command_says_what_it_does() {
-    let words: [(&[&str], _); 21] = [
-        (&[], "a layer-4 load balancer"),
-        (
-            &["backend"],
-            "Drain, disable, enable or reset a backend in all its groups",
-        ),
-        (&["backend", "disable"], "No new flows and no probes"),
-        (
-            &["backend", "drain"],
-            "No new flows; running ones go on to their end",
-        ),
-        (&["backend", "enable"], "Take part"),
-        (&["backend", "reset"], "What the configuration says"),
-        (
-            &["check"],
-            "Check a configuration: all its errors at once, or what it means",
-        ),
-        (&["completions"], "Print the completions of a shell"),
-        (
-            &["detach"],
-            "Remove the program, its link and its tables, with or without a daemon",
-        ),
-        (
-            &["explain"],
-            "Explain why clients of a service go where they go",
-        ),
-        (
-            &["member"],
-            "Drain, disable, enable, weigh or reset one member of one group",
-        ),
-        (
-            &["member", "g/a", "disable"],
-            "No new flows and no probes for this group",
-        ),
-        (
-            &["member", "g/a", "drain"],
-            "No new flows; running ones go on to their end",
-        ),
-        (&["member", "g/a", "enable"], "Take part"),
-        (&["member", "g/a", "reset"], "What the configuration says"),
-        (&["member", "g/a", "weight"], "Set its weight"),
-        (&["plan"], "Show what a configuration would change"),
-        (
-            &["reload"],
-            "Take the configuration up again, whole or not at all",
-        ),
-        (
-            &["run"],
-            "Run the daemon: attach the program, probe the backends",
-        ),
-        (&["status"], "Show what the daemon knows"),
-        (&["table"], "Show what packets go by"),
-    ];
-    for (command, words) in words {
+    for (command, words) in WORDS {
         let (status, stdout, stderr) = said(&[command, &["--help"]].concat());
         let one_line: Vec<_> = stdout.split_whitespace().collect();
         assert!(one_line.join(" ").contains(words), "{command:?}: {stdout}");
@@ -84,6 +87,7 @@ fn the_list_of_commands_is_the_one_that_is_tested_here() {
         "completions",
         "detach",
         "explain",
+        "flows",
         "member",
         "plan",
         "reload",

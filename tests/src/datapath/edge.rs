@@ -1,5 +1,6 @@
 //! The program, loaded but attached nowhere, and its maps.
 
+mod settings;
 mod targets;
 
 use std::{fs, ops::AddAssign, path::Path};
@@ -12,15 +13,19 @@ use aya::{
     },
     programs::{ProgramInfo, Xdp},
 };
+use aya_log::EbpfLogger;
 use lb_common::{
     ABI_VERSION, Address, Affinity, Answer, Bucket, CHUNK, Chunk, Control, Counter, Descriptor,
     Entry, FlowEvent, HashKey, Pin, PinKey, Place, Port, Row, Service, ServiceCounter, ServiceKey,
     Target, Translation, TranslationKey, Verdict, WAYS, ring_head,
 };
-use lb_userspace::dataplane::{monotonic, object::OBJECT};
+use lb_userspace::dataplane::{PacketLines, monotonic, object::OBJECT};
 
-pub use self::targets::{
-    ENDS_V4, ENDS_V6, forwarded, target, through_v4, through_v6, translated_v4, translated_v6,
+pub use self::{
+    settings::Settings,
+    targets::{
+        ENDS_V4, ENDS_V6, forwarded, target, through_v4, through_v6, translated_v4, translated_v6,
+    },
 };
 use super::packet::{self, Packet};
 use crate::random::Random;
@@ -45,41 +50,6 @@ pub const WEB: Service = Service {
     id: 5,
     row: Row::new(3, 1),
 };
-
-/// What is set when the program is loaded.
-pub struct Settings {
-    /// Buckets of the flow table, a power of two.
-    pub buckets: u32,
-    /// Entries that a CPU may write per tick.
-    pub insert_limit: u32,
-    /// Packets that a CPU may reject per tick.
-    pub reply_limit: u32,
-    /// First and number of the ports of translated flows.
-    pub nat_ports: [u32; 2],
-    /// Whether echo requests are answered.
-    pub answer_echo: bool,
-    /// Whether every packet of a service is logged.
-    pub packet_log: bool,
-    /// Whether the program only tells how it decides.
-    pub proof: bool,
-    /// What the flow table's secret is drawn from.
-    pub secret: u64,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            buckets: 64,
-            insert_limit: u32::MAX,
-            reply_limit: u32::MAX,
-            nat_ports: [61_000, 4096],
-            answer_echo: true,
-            packet_log: false,
-            proof: false,
-            secret: 1,
-        }
-    }
-}
 
 /// An edge without a network.
 pub struct Edge {
@@ -134,7 +104,7 @@ impl Edge {
         let program: &mut Xdp = ebpf.program_mut("waggle").unwrap().try_into().unwrap();
         program.load().unwrap();
         let mut edge = Self { ebpf };
-        edge.set("CONTROL", 0, control(settings.secret));
+        edge.set("CONTROL", 0, control(settings));
         edge
     }
 
@@ -366,6 +336,11 @@ impl Edge {
         map.iter().map(Result::unwrap).collect()
     }
 
+    /// Hands the lines of the packet log to `hear`, whenever the logger is flushed.
+    pub fn log<F: Fn(&str) + Send + Sync>(&mut self, hear: F) -> EbpfLogger<PacketLines<F>> {
+        EbpfLogger::init_with_logger(&mut self.ebpf, PacketLines(hear)).unwrap()
+    }
+
     /// Writes an element of a hash map.
     pub fn insert<K: Pod, V: Pod>(&mut self, map: &str, key: K, value: V) {
         self.hash_map(map).insert(key, value, 0).unwrap();
@@ -381,14 +356,16 @@ impl Edge {
     }
 }
 
-/// A control element with the ring key that all edges share and a secret of its own.
-pub fn control(secret: u64) -> Control {
+/// A control element with the ring key that all edges share, a secret of its own, and idle times.
+pub fn control(settings: &Settings) -> Control {
+    let secret = settings.secret;
     Control {
         abi: ABI_VERSION,
         clients: 0,
         heartbeat: 0,
         station: STATION,
         reserved: [0; 2],
+        idle: settings.idle,
         ring_key: key(0),
         flow_keys: [key(2 * secret + 1), key(2 * secret + 2)],
     }

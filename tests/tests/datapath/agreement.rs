@@ -49,7 +49,7 @@ fn edges_with_other_secrets_and_histories_choose_the_same_backends() {
     set_ring(&mut old, 40_000, 3000);
 
     let ring = Descriptor::new(0, LENGTH.into());
-    let key = edge::control(1).ring_key;
+    let key = edge::control(&Settings::default()).ring_key;
     let mut flows_per_backend = [0; 4];
     for client in 0..FLOWS {
         let packet = syn_from(client);

@@ -45,7 +45,7 @@ fn from(packet: &Packet, client: &str) -> Packet {
 fn use_buffer(edge: &mut Edge, buffer: u32) {
     let control = lb_common::Control {
         clients: buffer,
-        ..edge::control(1)
+        ..edge::control(&Settings::default())
     };
     edge.set("CONTROL", 0, control);
 }

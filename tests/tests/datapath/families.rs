@@ -356,7 +356,7 @@ fn edges_agree_on_the_slot_of_a_flow_of_ipv6() {
     edge.set_target(2, edge::target(2));
     let slots: Vec<u16> = (0..997).map(|slot| slot % 2 + 1).collect();
     edge.set_ring(WEB.row, 0, &slots);
-    let key = edge::control(1).ring_key;
+    let key = edge::control(&Settings::default()).ring_key;
     for packet in [syn_v6(), syn_v6().udp()] {
         let service = Service {
             address: packet.tuple().service,

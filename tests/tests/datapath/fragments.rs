@@ -4,7 +4,8 @@ use std::{collections::BTreeSet, net::IpAddr};
 
 use aya::maps::{HashMap, MapData};
 use lb_common::{
-    Affinity, Descriptor, FlowEvent, FragmentKey, FragmentRoute, Scope, Target, Verdict, tick,
+    Affinity, Descriptor, FlowEvent, FragmentKey, FragmentRoute, Scope, Target, TargetState,
+    Verdict, tick,
 };
 use lb_tests::datapath::{
     edge::{self, Edge, GROUP, Ran, Settings, WEB, XDP_DROP, XDP_PASS, XDP_TX},
@@ -294,4 +295,22 @@ fn of_fragments_that_can_not_go_on_the_first_is_told() {
         assert_eq!(edge.run(&other[1]).action, XDP_DROP);
         assert_eq!(edge.verdict(Verdict::FragmentUnknown).packets, 1);
     }
+}
+
+#[test]
+fn fragments_of_a_connection_that_ends_with_its_target_are_answered_by_one_reset() {
+    let packet = syn().flags(ACK).payload(1300);
+    let mut edge = Edge::serving(&Settings::default(), &packet);
+    assert_eq!(edge.backend(&syn()), Some(1));
+    let state = TargetState(TargetState::DEAD | TargetState::TCP_ENDS);
+    let dead = Target {
+        state,
+        ..edge::target(1)
+    };
+    edge.set_target(1, dead);
+    let [first, middle, last] = fragments(&packet, 1).map(|frame| edge.run(&frame).action);
+    assert_eq!([first, middle, last], [XDP_TX, XDP_DROP, XDP_DROP]);
+    assert_eq!(edge.verdict(Verdict::BackendDown).packets, 1);
+    assert_eq!(edge.verdict(Verdict::FragmentUnknown).packets, 2);
+    assert_eq!(edge.events(FlowEvent::Ended), 1);
 }

@@ -12,6 +12,7 @@ mod fragments;
 mod full_nat;
 mod inserts;
 mod log;
+mod on_down;
 mod pinned;
 mod proof;
 mod races;

@@ -28,7 +28,10 @@ fn it_names_class_ring_and_target_and_leaves_no_trace() {
     let mut chosen = [0; 3];
     for client in 0..1000 {
         let packet = syn_from(client);
-        let slot = RING.slot(&packet.tuple(), &edge::control(1).ring_key);
+        let slot = RING.slot(
+            &packet.tuple(),
+            &edge::control(&Settings::default()).ring_key,
+        );
         let target = if slot < 105 { 1 } else { 2 };
         let expected = Proof {
             class: 0,

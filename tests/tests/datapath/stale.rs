@@ -1,7 +1,7 @@
 //! Entries that are no longer, or not quite, what they say.
 
 use lb_common::{
-    Bucket, Entry, FlowEvent, FlowState, IDLE_TICKS, Row, Service, Target, TargetState, WAYS,
+    Bucket, Entry, FlowEvent, FlowState, IdleTicks, Row, Service, Target, TargetState, WAYS,
 };
 use lb_tests::datapath::{
     edge::{self, Edge, GROUP, Settings, WEB},
@@ -11,7 +11,11 @@ use lb_tests::datapath::{
 /// An edge whose one entry sends the default flow to target 1, while new flows go to target 2.
 /// Returns the entry with its bucket.
 fn with_entry() -> (Edge, u32, Entry) {
-    let mut edge = Edge::with_web(&Settings::default());
+    with_entry_on(&Settings::default())
+}
+
+fn with_entry_on(settings: &Settings) -> (Edge, u32, Entry) {
+    let mut edge = Edge::with_web(settings);
     assert_eq!(edge.backend(&syn()), Some(1));
     edge.set_target(2, edge::target(2));
     edge.set_ring(WEB.row, 200, &[2; 10]);
@@ -30,8 +34,12 @@ pub(crate) fn bucket_with(way: usize, entry: Entry) -> Bucket {
 fn an_entry_holds_in_every_way_until_its_state_was_idle_for_too_long() {
     // The clock goes on between this test and the program.
     const SOON: u32 = 100;
-    let (mut edge, bucket, entry) = with_entry();
-    for (state, idle) in (0..).map(FlowState).zip(IDLE_TICKS) {
+    const IDLE: IdleTicks = [200, 4000, 300, 1000];
+    let (mut edge, bucket, entry) = with_entry_on(&Settings {
+        idle: IDLE,
+        ..Settings::default()
+    });
+    for (state, idle) in (0..).map(FlowState).zip(IDLE) {
         for way in 0..WAYS {
             for (age, backend) in [(0, 1), (idle - SOON, 1), (idle + 1, 2)] {
                 let life = Entry::life(edge::now().wrapping_sub(age), state);

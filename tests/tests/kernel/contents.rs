@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use aya::{
     Pod,
@@ -6,8 +6,8 @@ use aya::{
 };
 use lb_common::{Bucket, Counter, Entry, FlowEvent, FlowState, ServiceCounter, Verdict, WAYS};
 use lb_userspace::{
-    dataplane::{Change, collect},
-    model::Edge,
+    dataplane::{Change, Kernel, collect},
+    model::{Edge, FlowIdle},
     table::Image,
 };
 
@@ -103,5 +103,20 @@ fn live_flow_entries_name_their_targets() {
     flows.set(127, bucket, 0).unwrap();
     flows.set(0, Bucket([entry(9, 1000); WAYS]), 0).unwrap();
     assert_eq!(kernel.named(1000), BTreeMap::from([(5, 2), (9, 8)]));
+    assert_eq!(kernel.flows(1000)[&9], [0, 0, 8, 0], "by state");
     assert_eq!(kernel.named(900), BTreeMap::from([(5, 2), (6, 1), (9, 8)]));
+    let closing = |closing| FlowIdle {
+        closing,
+        ..FlowIdle::DEFAULT
+    };
+    kernel.set_idle(closing(Duration::from_secs(1)).ticks());
+    assert_eq!(kernel.named(1000), BTreeMap::from([(5, 1), (9, 8)]));
+    // A command without a daemon goes by what the program goes by, and a new daemon sets it anew.
+    let left = Kernel::open(&edge.pin_dir).unwrap();
+    assert_eq!(left.named(1000), kernel.named(1000));
+    drop(kernel);
+    let flow_idle = closing(Duration::from_secs(70));
+    let kernel = start(&Edge { flow_idle, ..edge }).kernel;
+    assert_eq!(kernel.idle(), flow_idle.ticks());
+    assert_eq!(kernel.named(1000), BTreeMap::from([(5, 2), (6, 1), (9, 8)]));
 }

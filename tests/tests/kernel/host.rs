@@ -15,7 +15,7 @@ use aya::{
 use lb_common::{HashKey, Protocol, ServiceKey};
 use lb_userspace::{
     dataplane::{Kernel, Started, Tables, diff},
-    model::{Edge, Forward, Identity, Mac, Nat, XdpMode},
+    model::{Edge, FlowIdle, Forward, Identity, Mac, Nat, XdpMode},
     refusal::{Refusal, Refused},
     table::{Image, Ring, ServiceSpec, TargetKey, TargetSpec},
 };
@@ -70,6 +70,7 @@ pub(crate) fn edge_in(dir: &Path) -> Edge {
         location: None,
         startup_grace: Duration::from_secs(10),
         flow_entries: 1024,
+        flow_idle: FlowIdle::DEFAULT,
         ring_slots: 4096,
         insert_limit: 1000,
         reply_limit: 1000,
@@ -153,7 +154,7 @@ pub(crate) fn image(backends: &[u8]) -> Image {
         edge_address: None,
         mtu: 1500,
         takes_new: true,
-        dead: false,
+        dead: None,
     };
     let targets: Vec<_> = backends.iter().map(|backend| member(*backend)).collect();
     image.targets = targets

@@ -7,9 +7,7 @@ pub(super) mod opening;
 use core::hint;
 
 use aya_ebpf::bindings::xdp_md;
-use lb_common::{
-    Entry, FlowState, IDLE_TICKS, Mac, NAT_PROBES, Translation, TranslationKey, Tuple, Verdict,
-};
+use lb_common::{Entry, FlowState, Mac, NAT_PROBES, Translation, TranslationKey, Tuple, Verdict};
 use lb_ebpf::{
     entry,
     forward::full_nat::{self, Place},
@@ -104,8 +102,8 @@ pub(super) fn back(context: *mut xdp_md, family: Family) -> Outcome {
 fn of_answer(tuple: &Tuple, station: Mac, now: u32) -> Option<(TranslationSlot, Translation)> {
     let slot = TranslationSlot::of(&TranslationKey::back(tuple))?;
     let translation = slot.load();
-    let holds = station == tables::station() && translation.is_live(now, &IDLE_TICKS);
-    holds.then_some((slot, translation))
+    let is_live = translation.is_live(now, tables::keys()?.idle);
+    (is_live && station == tables::station()).then_some((slot, translation))
 }
 
 /// What is needed of a packet: its flow, its stations (sender and receiver), and where it is to be

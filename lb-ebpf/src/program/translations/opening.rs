@@ -2,8 +2,7 @@
 
 use aya_ebpf::bindings::xdp_md;
 use lb_common::{
-    Entry, IDLE_TICKS, IdleTicks, Mac, NAT_HOLDS, NAT_PROBES, Protocol, Translation,
-    TranslationKey, Verdict,
+    Entry, IdleTicks, Mac, NAT_HOLDS, NAT_PROBES, Protocol, Translation, TranslationKey, Verdict,
 };
 use lb_ebpf::{
     entry,
@@ -60,13 +59,14 @@ fn translation(flow: &Flow, target: &Target, from: Mac) -> Result<(), Verdict> {
     if !flows::within_budget(now) {
         return Err(Verdict::TranslationLimited);
     }
+    let idle = tables::keys().ok_or(Verdict::NoTarget)?.idle;
     let probes = Probes::of(flow, target).ok_or(Verdict::NoTarget)?;
     let life = Entry::life(now, entry::first_state(flow));
     let translation = Translation::new(&flow.tuple, target.id, life, from);
     let mut weak = NAT_PROBES;
     for probe in 0..NAT_PROBES {
         let key = TranslationKey::there(&probes.tuple(flow, probe));
-        match make(&key, &translation, &IDLE_TICKS, now) {
+        match make(&key, &translation, idle, now) {
             Made::Done => return Ok(()),
             // Else the verifier would go the rest for every one that it could be.
             Made::Weak => weak = word::unbounded(probe.into()) as u32,

@@ -3,8 +3,9 @@ use serde_json::Value;
 use super::*;
 use crate::{
     class::Clients,
+    config,
     dataplane::{Capacity, diff},
-    model::{Admin, Health, Mac, MemberState},
+    model::{Admin, Health, Mac, MemberState, Model},
     policy::fixtures::{decided, state},
     table::{Image, ServiceSpec, TargetKey, TargetSpec, group_id, ring, ring_hash, spread},
 };
@@ -79,7 +80,7 @@ fn tables(model: &Model, down: Option<&str>) -> Tables {
                 edge_address: None,
                 mtu: 1500,
                 takes_new: true,
-                dead: false,
+                dead: None,
             };
             image.targets.insert(key, target);
         }
@@ -105,7 +106,7 @@ fn arguments(words: &[&str]) -> Arguments {
 fn view(words: &[&str]) -> Result<View, Refusal> {
     let model = model();
     let names = Names::of_model(&model);
-    arguments(words).view(&tables(&model, None), &names)
+    arguments(words).wanted.view(&tables(&model, None), &names)
 }
 
 #[test]
@@ -220,7 +221,7 @@ fn a_class_is_shown_where_clients_have_it() {
 #[test]
 fn without_names_services_go_by_their_endpoints_and_groups_by_their_numbers() {
     let tables = tables(&model(), None);
-    let nameless = |words: &[&str]| arguments(words).view(&tables, &Names::default());
+    let nameless = |words: &[&str]| arguments(words).wanted.view(&tables, &Names::default());
     let text = nameless(&["203.0.113.10:80"]).unwrap().to_string();
     assert!(text.starts_with("service 203.0.113.10:80 tcp\n"), "{text}");
     let web = format!("{:08x}", group_id(&"web".parse().unwrap()));
@@ -256,21 +257,6 @@ fn what_can_not_be_shown_is_refused_with_what_there_is() {
     let (code, text) = refused(&["web", "--client", "2001:db8::7"]);
     assert_eq!(code, "client-of-other-family");
     assert!(text.ends_with("name an IPv4 client"), "{text}");
-}
-
-#[test]
-fn without_a_daemon_one_edge_is_found_and_several_are_told_apart_by_their_names() {
-    let root = tempfile::tempdir().unwrap();
-    let found = || crate::cli::only_directory(root.path());
-    assert_eq!(found().unwrap(), None);
-    let [first, second] = ["fra-1", "fra-2"].map(|edge| root.path().join(edge));
-    std::fs::create_dir(&first).unwrap();
-    assert_eq!(found().unwrap(), Some(first.clone()));
-    std::fs::create_dir(second).unwrap();
-    assert_eq!(found().unwrap_err().code, "several-tables");
-    let nothing = read(&first).unwrap_err();
-    assert_eq!(nothing.code, "no-pinned-tables");
-    assert!(nothing.message.contains("fra-1"), "{nothing}");
 }
 
 #[test]

@@ -69,6 +69,10 @@ pub(super) const CASES: &[(&str, &str)] = &[
         "[[group]]\nname = \"g\"\npolicy = \"weighted\"\naffinity = {}\n",
     ),
     (
+        "no-udp-reset",
+        "[[group]]\nname = \"g\"\non_down = { udp = \"reset\" }\n",
+    ),
+    (
         "parts-of-seconds",
         "[[group]]\nname = \"g\"\naffinity = { idle = \"90500ms\" }\n",
     ),

@@ -174,8 +174,15 @@ fn service(name: &str, port: u16, group: &str) -> String {
     )
 }
 
+/// A group that only another group names, with this line.
+fn inner(line: &str) -> String {
+    let member = "{ backend = \"b\" }";
+    let outer = with(member, &format!("{member}, {{ group = \"h\" }}"));
+    outer + &IDLE.replace("\"h\"", &format!("\"h\"\n{line}"))
+}
+
 /// The cases that are more than another value.
-fn longer() -> [(&'static str, String); 14] {
+fn longer() -> [(&'static str, String); 15] {
     let served = service("t", 81, "h");
     let many: String = (1..1025)
         .map(|port| service(&format!("s{port}"), 1000 + port, "g"))
@@ -217,13 +224,8 @@ fn longer() -> [(&'static str, String); 14] {
                 .replace("\"http\"", "\"http\", port = 80"),
         ),
         ("unused-group", GOOD.to_owned() + IDLE),
-        (
-            "unused-affinity",
-            with(
-                "{ backend = \"b\" }",
-                "{ backend = \"b\" }, { group = \"h\" }",
-            ) + &IDLE.replace("\"h\"", "\"h\"\naffinity = {}"),
-        ),
+        ("unused-affinity", inner("affinity = {}")),
+        ("unused-on-down", inner("on_down = { tcp = \"reset\" }")),
         (
             "shared-preference",
             super::rules::text("{ geo = [\"IE\"], prefer = [\"Europe.UK\"] }")

@@ -10,7 +10,7 @@ use lb_common::{
 use super::{DoesNotFit, Scope};
 use crate::{
     dataplane::{Change, Tables, pool::Extent},
-    model::Forward,
+    model::{Forward, TcpOnDown, UdpOnDown},
     table::{Image, TargetKey, TargetSpec, group_id},
 };
 
@@ -130,17 +130,11 @@ fn bury(tables: &Tables, scope: &Scope<'_>) -> impl Iterator<Item = Change> {
 }
 
 fn wanted(key: &TargetKey, spec: &TargetSpec, old: Option<&Target>) -> Target {
-    let takes_new = if spec.takes_new {
-        TargetState::TAKES_NEW
-    } else {
-        0
-    };
-    let dead = if spec.dead { TargetState::DEAD } else { 0 };
     Target {
         next_hop: spec.next_hop.map_or([0; 6], |mac| mac.0),
         mtu: spec.mtu,
         source: spec.source.0,
-        state: TargetState(takes_new | dead),
+        state: state(spec),
         forward: key.identity.forward.mode(),
         group: group_id(&key.group),
         epoch: old.map_or(0, |old| old.epoch),
@@ -164,6 +158,27 @@ fn nat(source: Option<IpAddr>, port: Option<u16>) -> Nat {
         port: port.unwrap_or(0).to_be_bytes(),
         ..Nat::NONE
     }
+}
+
+fn state(spec: &TargetSpec) -> TargetState {
+    let takes_new = if spec.takes_new {
+        TargetState::TAKES_NEW
+    } else {
+        0
+    };
+    let dead = spec.dead.map_or(0, |flows| {
+        let tcp = match flows.tcp {
+            TcpOnDown::Keep => 0,
+            TcpOnDown::Reselect => TargetState::TCP_MOVES,
+            TcpOnDown::Reset => TargetState::TCP_ENDS,
+        };
+        let udp = match flows.udp {
+            UdpOnDown::Keep => TargetState::UDP_STAYS,
+            UdpOnDown::Reselect => 0,
+        };
+        TargetState::DEAD | tcp | udp
+    });
+    TargetState(takes_new | dead)
 }
 
 fn outer(source: Option<IpAddr>, backend: IpAddr) -> Outer {
@@ -208,6 +223,35 @@ fn too_many(tables: &Tables, scope: &Scope<'_>) -> DoesNotFit {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::{Mac, OnDown};
+
+    #[test]
+    fn a_state_says_what_becomes_of_flows_of_the_dead() {
+        let spec = |dead| TargetSpec {
+            next_hop: None,
+            source: Mac([0; 6]),
+            edge_address: None,
+            mtu: 1500,
+            takes_new: false,
+            dead,
+        };
+        let written = |dead| {
+            let state = state(&spec(dead));
+            (state.keeps_tcp(), state.ends_tcp(), state.keeps_udp())
+        };
+        assert_eq!(written(None), (true, false, true));
+        for (tcp, keeps, ends) in [
+            (TcpOnDown::Keep, true, false),
+            (TcpOnDown::Reselect, false, false),
+            (TcpOnDown::Reset, false, true),
+        ] {
+            for (udp, stays) in [(UdpOnDown::Keep, true), (UdpOnDown::Reselect, false)] {
+                let found = written(Some(OnDown { tcp, udp }));
+                assert_eq!(found, (keeps, ends, stays), "{tcp:?} {udp:?}");
+            }
+        }
+        assert_eq!(state(&spec(Some(OnDown::DEFAULT))), GONE);
+    }
 
     #[test]
     fn an_outer_header_has_the_edge_s_address_of_the_backend_s_family() {

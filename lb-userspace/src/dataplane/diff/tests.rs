@@ -11,7 +11,7 @@ use self::property::logical;
 use super::*;
 use crate::{
     dataplane::{Capacity, pool::Extent},
-    model::{Forward, Identity, Mac},
+    model::{Forward, Identity, Mac, OnDown},
     table::{Ring, ServiceSpec, TargetKey, TargetSpec},
 };
 
@@ -42,7 +42,7 @@ fn live(mac: u8) -> TargetSpec {
         edge_address: None,
         mtu: 1500,
         takes_new: true,
-        dead: false,
+        dead: None,
     }
 }
 
@@ -284,7 +284,7 @@ fn a_dead_member_that_is_still_wanted_is_not_collected() {
         .rings
         .insert(name("a"), vec![ring("a", &[2], 100)].into());
     let spec = image.targets.get_mut(&member("a", 1)).unwrap();
-    (spec.takes_new, spec.dead) = (false, true);
+    (spec.takes_new, spec.dead) = (false, Some(OnDown::DEFAULT));
     update(&mut tables, &image);
     assert_eq!(collect(&tables, &image, &BTreeSet::new()), []);
 }

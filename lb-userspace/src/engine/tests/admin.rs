@@ -9,7 +9,7 @@ fn a_drain_takes_new_flows_only_and_outlives_the_daemon() {
     rig.all_up();
     rig.admin(Admin::Drain, "b");
     assert_eq!(rig.shares(), "a 1");
-    assert!(!rig.target(2).dead && !rig.target(2).takes_new);
+    assert!(rig.target(2).dead.is_none() && !rig.target(2).takes_new);
     assert!(rig.saves());
     let mut next = Rig::start(BASE, rig.engine.saved(), &["web"]);
     assert_eq!(next.shares(), "a 1");
@@ -24,7 +24,7 @@ fn a_disabled_backend_is_dead_and_no_longer_probed() {
     rig.all_up();
     let key = rig.key("b");
     rig.admin(Admin::Disable, "b");
-    assert!(rig.target(2).dead);
+    assert!(rig.target(2).dead.is_some());
     let streams = rig.effects.iter().find_map(|effect| match effect {
         Effect::Probe(streams) => Some(streams),
         _ => None,

@@ -85,7 +85,7 @@ fn clients_of_a_member_have_a_ring_of_it_and_others_one_of_the_fallback() {
     }
     assert_eq!(shares(&rig, "10.9.9.9"), "b 1");
     assert_eq!(rig.image().rings["web"].len(), 1, "all clients are alike");
-    assert!(rig.target(1).dead && !rig.target(2).dead);
+    assert!(rig.target(1).dead.is_some() && rig.target(2).dead.is_none());
 }
 
 #[test]
@@ -185,7 +185,7 @@ fn a_backup_group_takes_over_and_is_an_answer() {
         .find(|it| it.name.as_str() == "web")
         .unwrap();
     assert!(!web.no_answer);
-    assert!(rig.target(1).dead && rig.target(3).takes_new);
+    assert!(rig.target(1).dead.is_some() && rig.target(3).takes_new);
 }
 
 pub(super) fn preferring() -> String {

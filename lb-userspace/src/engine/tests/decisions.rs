@@ -11,7 +11,7 @@ fn a_service_is_published_when_every_member_has_its_verdict() {
     rig.bad("b");
     assert!(rig.served());
     assert_eq!(rig.shares(), "a 1");
-    assert!(rig.target(2).dead && !rig.target(2).takes_new);
+    assert!(rig.target(2).dead.is_some() && !rig.target(2).takes_new);
 }
 
 #[test]
@@ -65,13 +65,13 @@ fn when_all_are_down_all_enabled_ones_are_used_alike_and_it_is_told() {
             .any(|effect| matches!(effect, Effect::Tell(n) if *n == told))
     );
     assert!(
-        !rig.target(1).dead,
+        rig.target(1).dead.is_none(),
         "a target in use as a best effort is not dead"
     );
     rig.good("b", 5);
     rig.good("b", 5);
     assert_eq!(rig.shares(), "b 1");
-    assert!(rig.target(1).dead);
+    assert!(rig.target(1).dead.is_some());
 }
 
 #[test]

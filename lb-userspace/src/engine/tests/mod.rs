@@ -4,6 +4,7 @@ mod decisions;
 mod forwarding;
 mod health;
 mod many;
+mod on_down;
 mod outlook;
 mod quantum;
 mod ramp;

@@ -92,7 +92,7 @@ fn a_backend_of_many_groups_dies_in_a_pool_that_does_not_hold_their_rings_twice(
     for group in 0..40 {
         let spec = TargetSpec {
             takes_new: false,
-            dead: true,
+            dead: Some(OnDown::DEFAULT),
             ..live(2)
         };
         dead.targets.insert(member(&format!("g{group}"), 2), spec);

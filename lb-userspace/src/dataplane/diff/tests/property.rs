@@ -48,7 +48,7 @@ pub(super) fn logical(tables: &Tables, known: &Image) -> Image {
             edge_address: None,
             mtu: target.mtu,
             takes_new: target.state.takes_new(),
-            dead: target.state.dead(),
+            dead: target.state.dead().then_some(OnDown::DEFAULT),
         };
         assert_eq!(IpAddr::from(target.address), key.identity.address);
         assert_eq!(target.forward, key.identity.forward.mode());
@@ -134,7 +134,7 @@ fn build(drawn: BTreeMap<&'static str, Drawn>) -> Image {
                 next_hop: (*mac > 50).then_some(Mac([*mac; 6])),
                 mtu: 1400 + mtu,
                 takes_new: *state > 1,
-                dead: *state == 1,
+                dead: (*state == 1).then_some(OnDown::DEFAULT),
                 ..live(0)
             };
             image.targets.insert(member(group, *backend), spec);
