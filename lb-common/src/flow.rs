@@ -24,14 +24,14 @@ pub struct FlowState(pub u8);
 impl FlowState {
     /// Number of states.
     pub const COUNT: usize = 4;
-    /// TCP: only SYNs were seen, or a single packet from the middle of a connection.
+    /// Only SYNs were seen, or a single packet: of TCP from the middle of a connection, or a datagram.
     pub const OPENING: Self = Self(0);
     /// TCP: the client has sent more than a SYN.
     pub const ESTABLISHED: Self = Self(1);
     /// TCP: a FIN or a reset was seen. Only a SYN ends this, since ACKs follow a FIN. A forged reset
     /// does no more than leave a connection the idle time of this state.
     pub const CLOSING: Self = Self(2);
-    /// UDP.
+    /// UDP: the client has sent more than one datagram.
     pub const DATAGRAM: Self = Self(3);
 }
 

@@ -36,12 +36,11 @@ pub fn may_follow(
 
 /// The state of a flow without an entry after its first packet here.
 ///
-/// A packet from the middle of a connection does not make it established: one packet proves
-/// nothing, and established entries are the last to give way.
+/// One packet proves nothing, be it a datagram or from the middle of a connection: whoever forges
+/// senders has as many, and entries of flows that are proven are the last to give way.
 #[inline(always)]
 pub fn first_state(flow: &Flow) -> FlowState {
     match flow.signal {
-        _ if flow.tuple.protocol == Protocol::UDP => FlowState::DATAGRAM,
         Signal::Open | Signal::Data => FlowState::OPENING,
         Signal::Finish | Signal::Reset => FlowState::CLOSING,
     }
@@ -51,14 +50,22 @@ pub fn first_state(flow: &Flow) -> FlowState {
 #[inline(always)]
 pub fn next_state(state: FlowState, flow: &Flow) -> FlowState {
     match (flow.signal, state) {
-        (Signal::Data, FlowState::OPENING) => FlowState::ESTABLISHED,
+        (Signal::Data, FlowState::OPENING) => proven(flow.tuple.protocol),
         (Signal::Data, state) => state,
         _ => first_state(flow),
     }
 }
 
+#[inline(always)]
+fn proven(protocol: Protocol) -> FlowState {
+    match protocol {
+        Protocol::UDP => FlowState::DATAGRAM,
+        _ => FlowState::ESTABLISHED,
+    }
+}
+
 /// The way of a bucket that a new entry is written to: one without a live entry, else the oldest
-/// of those that are only opening, else the oldest.
+/// of those that are only opening or closing, else the oldest.
 #[inline(always)]
 pub fn victim(way: impl Fn(usize) -> Entry, now: u32, idle: &IdleTicks) -> usize {
     let mut least = u64::MAX;
@@ -76,6 +83,6 @@ fn worth(entry: Entry, now: u32, idle: &IdleTicks) -> u64 {
     if !entry.is_live(now, idle) {
         return 0;
     }
-    let past_opening = (entry.state() != FlowState::OPENING) as u64;
-    past_opening << 32 | (u32::MAX - entry.age(now)) as u64
+    let is_proven = matches!(entry.state(), FlowState::ESTABLISHED | FlowState::DATAGRAM) as u64;
+    is_proven << 32 | (u32::MAX - entry.age(now)) as u64
 }

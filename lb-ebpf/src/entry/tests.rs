@@ -140,11 +140,10 @@ fn states_follow_the_connection() {
         assert_eq!(after, next, "{signal:?}");
     }
     let datagram = flow(Signal::Data, Protocol::UDP);
-    assert_eq!(first_state(&datagram), FlowState::DATAGRAM);
-    assert_eq!(
-        next_state(FlowState::DATAGRAM, &datagram),
-        FlowState::DATAGRAM
-    );
+    assert_eq!(first_state(&datagram), OPENING);
+    for state in [OPENING, FlowState::DATAGRAM] {
+        assert_eq!(next_state(state, &datagram), FlowState::DATAGRAM);
+    }
 }
 
 #[test]
@@ -167,6 +166,11 @@ fn what_is_lost_least_gives_way() {
         ("an expired one", with(&[(6, established(1001))]), 6),
         ("an expired opening one", with(&[(1, opening(11))]), 1),
         ("an opening one, though young", with(&[(7, opening(0))]), 7),
+        (
+            "a closing one, though young",
+            with(&[(7, entry(NOW, FlowState::CLOSING))]),
+            7,
+        ),
         (
             "the oldest opening one",
             with(&[(2, opening(3)), (4, opening(8))]),

@@ -24,6 +24,7 @@ mod listeners;
 mod load;
 mod member;
 mod names;
+mod nat;
 mod nesting;
 mod on_down;
 mod own_ports;

@@ -7,6 +7,7 @@ mod classes;
 mod clients;
 mod control;
 mod families;
+mod floods;
 mod flows;
 mod fragments;
 mod full_nat;

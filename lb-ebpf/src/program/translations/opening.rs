@@ -2,7 +2,8 @@
 
 use aya_ebpf::bindings::xdp_md;
 use lb_common::{
-    Entry, IdleTicks, Mac, NAT_HOLDS, NAT_PROBES, Protocol, Translation, TranslationKey, Verdict,
+    Entry, FlowState, IdleTicks, Mac, NAT_HOLDS, NAT_PROBES, Protocol, Translation, TranslationKey,
+    Verdict,
 };
 use lb_ebpf::{
     entry,
@@ -61,7 +62,12 @@ fn translation(flow: &Flow, target: &Target, from: Mac) -> Result<(), Verdict> {
     }
     let idle = tables::keys().ok_or(Verdict::NoTarget)?.idle;
     let probes = Probes::of(flow, target).ok_or(Verdict::NoTarget)?;
-    let life = Entry::life(now, entry::first_state(flow));
+    let state = match flow.tuple.protocol {
+        // Its port is its own for as long after the first datagram as after others (RFC 4787, REQ-5).
+        Protocol::UDP => FlowState::DATAGRAM,
+        _ => entry::first_state(flow),
+    };
+    let life = Entry::life(now, state);
     let translation = Translation::new(&flow.tuple, target.id, life, from);
     let mut weak = NAT_PROBES;
     for probe in 0..NAT_PROBES {
