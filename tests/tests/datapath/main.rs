@@ -11,6 +11,7 @@ mod floods;
 mod flows;
 mod fragments;
 mod full_nat;
+mod fuzz;
 mod inserts;
 mod log;
 mod on_down;

@@ -1,0 +1,177 @@
+//! Packets of every shape with random bytes in random places: the program in the kernel and the same code
+//! on this host make the same of them.
+
+mod host;
+
+use lb_common::{Target, VERDICTS, Verdict};
+use lb_tests::{
+    datapath::{
+        edge::{self, Edge, Ran, Settings, WEB, XDP_DROP, XDP_PASS, XDP_TX},
+        packet::{ACK, FIN, MORE_FRAGMENTS, Packet, RST, syn, syn_v6},
+    },
+    random::Random,
+};
+
+use self::host::Host;
+use super::{
+    control::{ROUTER, message, octets},
+    fragments::fragment,
+};
+
+/// Packets for each target: 50,000, or as many as `WAGGLE_FUZZ_PACKETS` says.
+fn packets() -> usize {
+    let given = std::env::var("WAGGLE_FUZZ_PACKETS").ok();
+    given.map_or(50_000, |given| given.parse().expect("a number of packets"))
+}
+
+/// Well-formed frames of every shape, most of them for a service.
+fn shapes() -> Vec<Vec<u8>> {
+    let mut frames = Vec::new();
+    for packet in [syn(), syn().udp(), syn_v6(), syn_v6().udp()] {
+        let first = packet.tuple().protocol.0;
+        let data = packet.clone().flags(ACK);
+        let extension = |next: u8| vec![next, 0, 1, 4, 0, 0, 0, 0];
+        let shapes = [
+            packet.clone(),
+            data.clone().payload(40),
+            data.clone().payload(1460),
+            data.clone().payload(1500),
+            packet.clone().flags(RST | ACK),
+            packet.clone().flags(FIN | ACK).padded_to(90),
+            data.clone().tcp_options(12).class(0xb9).label(7),
+            data.clone().ip_options(24).payload(3),
+            data.clone().extensions(Some((0, extension(first)))),
+            data.clone().extensions(Some((44, extension(first)))),
+            data.clone().ttl(1).payload(9),
+            packet.clone().fragment(MORE_FRAGMENTS).payload(64),
+        ];
+        frames.extend(shapes.iter().map(Packet::bytes));
+        let parts = [(0, true), (8, true), (16, false)];
+        let parts = parts.map(|(at, more)| fragment(&data.clone().payload(64), 3, at, more));
+        frames.extend(parts);
+        frames.extend(messages(&packet));
+    }
+    frames
+}
+
+/// ICMP messages to the service of a packet.
+fn messages(packet: &Packet) -> Vec<Vec<u8>> {
+    let tuple = packet.tuple();
+    let is_v4 = tuple.client.is_v4();
+    let [client, service] = [tuple.client, tuple.service].map(|it| octets(it, is_v4));
+    let router: std::net::IpAddr = ROUTER[usize::from(!is_v4)].parse().expect("an address");
+    let router = octets(router.into(), is_v4);
+    let back = packet
+        .clone()
+        .from((tuple.service.into(), tuple.ports.service()));
+    let back = back.to((tuple.client.into(), tuple.ports.client()));
+    let quoted = back.flags(ACK).payload(200).bytes()[14..].to_vec();
+    let shortest = &quoted[..if is_v4 { 28 } else { 48 }];
+    let kinds: [[u8; 2]; 3] = match is_v4 {
+        true => [[3, 4], [11, 0], [8, 0]],
+        false => [[2, 0], [3, 0], [128, 0]],
+    };
+    kinds
+        .iter()
+        .flat_map(|kind| {
+            [
+                message(&router, &service, *kind, 1300, &quoted),
+                message(&client, &service, *kind, 7, shortest),
+            ]
+        })
+        .collect()
+}
+
+/// The frame with random changes: bytes, its length, or none.
+fn mutated(shape: &[u8], random: &mut Random) -> Vec<u8> {
+    let mut frame = shape.to_vec();
+    let mut below = |end: usize| (random.draw() % end as u64) as usize;
+    for _ in 0..below(4) {
+        // Most in the headers, where they mean something.
+        let end = if below(4) == 0 { 2000 } else { 80 };
+        let at = below(frame.len().min(end));
+        frame[at] = match below(3) {
+            0 => below(256) as u8,
+            1 => frame[at] ^ 1 << below(8),
+            _ => [0, 1, 6, 17, 44, 58, 0xff][below(7)],
+        };
+    }
+    match below(12) {
+        0 => frame.truncate(14 + below(frame.len() - 13)),
+        1 => frame.resize(frame.len() + below(40), 0x5a),
+        _ => {}
+    }
+    frame
+}
+
+fn action(verdict: Verdict) -> u32 {
+    match verdict {
+        Verdict::NotOurs => XDP_PASS,
+        Verdict::EchoAnswered | Verdict::Forwarded | Verdict::TooBig | Verdict::TtlExpired => {
+            XDP_TX
+        }
+        _ => XDP_DROP,
+    }
+}
+
+fn agree(through: fn(Target) -> Target, seed: u64) {
+    let target = through(edge::target(1));
+    let mut edge = Edge::load(&Settings::default());
+    let packets = [syn(), syn().udp(), syn_v6(), syn_v6().udp()];
+    for (id, packet) in (0..).zip(&packets) {
+        let address = packet.tuple().service;
+        edge.publish(packet, lb_common::Service { address, id, ..WEB });
+    }
+    edge.set_target(1, target);
+    edge.set_ring(WEB.row, 100, &[1; 10]);
+    let mut host = Host::new(packets.iter().map(Packet::tuple).collect(), target);
+    let (shapes, mut random) = (shapes(), Random(seed));
+    let mut counts = vec![0; VERDICTS.len()];
+    for i in 0..self::packets() {
+        let sent = mutated(&shapes[i % shapes.len()], &mut random);
+        let mut frame = sent.clone();
+        let verdict = host.run(&mut frame);
+        counts[verdict as usize] += 1;
+        let action = action(verdict);
+        let ran = edge.run(&sent);
+        assert_eq!(
+            ran,
+            Ran { action, frame },
+            "packet {i}, {verdict:?}: {sent:?}"
+        );
+    }
+    for (verdict, expected) in VERDICTS.iter().zip(&counts) {
+        let counted = edge.verdict(*verdict).packets;
+        assert_eq!(counted, *expected, "{verdict:?}");
+    }
+    for verdict in [
+        Verdict::EchoAnswered,
+        Verdict::Forwarded,
+        Verdict::FragmentUnknown,
+        Verdict::NotOurs,
+        Verdict::TooBig,
+        Verdict::TtlExpired,
+    ] {
+        assert!(counts[verdict as usize] > 100, "{verdict:?}: {counts:?}");
+    }
+}
+
+#[test]
+fn kernel_and_host_agree_on_packets_that_go_directly() {
+    agree(|target| target, 1);
+}
+
+#[test]
+fn kernel_and_host_agree_on_packets_in_tunnels_of_ipv4() {
+    agree(edge::through_v4, 2);
+}
+
+#[test]
+fn kernel_and_host_agree_on_packets_in_tunnels_of_ipv6() {
+    agree(edge::through_v6, 3);
+}
+
+#[test]
+fn kernel_and_host_agree_on_packets_that_are_too_big_for_the_way() {
+    agree(|target| Target { mtu: 700, ..target }, 4);
+}
