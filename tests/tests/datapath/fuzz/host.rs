@@ -8,9 +8,11 @@ use lb_ebpf::{
     cursor::Cursor,
     forward::{self, Envelope, Tunnel, Unwritten},
     fragment,
-    parse::{self, Family, Packet, Skip},
+    parse::{self, Family, Skip},
     reply::{Cause, Reply},
 };
+
+use super::translations::{Shape, Translations};
 
 /// An edge with services that all lead to one target.
 pub(super) struct Host {
@@ -18,14 +20,16 @@ pub(super) struct Host {
     pub(super) target: Target,
     /// Whether the fragments of a packet go to the target; else they are the host's own.
     routes: HashMap<FragmentKey, bool>,
+    pub(super) translations: Translations,
 }
 
 impl Host {
-    pub(super) fn new(services: Vec<Tuple>, target: Target) -> Self {
+    pub(super) fn new(services: Vec<Tuple>, target: Target, translations: Translations) -> Self {
         Self {
             services,
             target,
             routes: HashMap::new(),
+            translations,
         }
     }
 
@@ -37,17 +41,18 @@ impl Host {
         let addresses: BTreeSet<Address> = self.services.iter().map(|it| it.service).collect();
         match parse::packet(&mut cursor(&mut frame.clone()), family) {
             Ok(packet) if self.serves(&packet.flow.tuple) => {
-                self.send(frame, family, true, |cursor| {
-                    parse::packet(cursor, family).ok()
-                })
+                self.send(frame, family, Shape::Packet, true)
             }
+            Ok(_) => self.translations.back(frame, family, Shape::Packet),
             Err(Skip::Fragment { destination }) if addresses.contains(&destination) => {
                 self.fragment(frame, family)
             }
+            Err(Skip::Fragment { .. }) => self.translations.back(frame, family, Shape::Fragment),
             Err(Skip::Control { destination }) if addresses.contains(&destination) => {
                 self.control(frame, family)
             }
-            _ => Verdict::NotOurs,
+            Err(Skip::Control { .. }) => self.translations.back(frame, family, Shape::Error),
+            Err(Skip::NotOurs) => Verdict::NotOurs,
         }
     }
 
@@ -62,25 +67,31 @@ impl Host {
         self.target.way().source()
     }
 
-    /// Sends what `packet` finds in a frame to the target, or tells the sender why not.
-    fn send(
-        &self,
-        frame: &mut Vec<u8>,
-        family: Family,
-        tells: bool,
-        packet: impl for<'p> Fn(&mut Cursor<'p>) -> Option<Packet<'p>>,
-    ) -> Verdict {
-        let found = packet(&mut cursor(frame)).expect("it was there before");
-        match forward::write(found, &self.target.way(), || self.target.address) {
-            Ok(envelope) => self.enclose(frame, &envelope),
-            Err(Unwritten::ToTranslate) => unreachable!("no target is of full-nat"),
-            Err(Unwritten::Refused(verdict)) => match cause(verdict, self.target.mtu) {
-                None => verdict,
-                Some(_) if !tells => Verdict::ReplySilent,
-                Some(cause) => self
-                    .tell(frame, family, cause)
-                    .map_or_else(|it| it, |()| verdict),
+    /// Sends what is in a frame to the target, or tells the sender why not.
+    fn send(&mut self, frame: &mut Vec<u8>, family: Family, shape: Shape, tells: bool) -> Verdict {
+        let mut read = cursor(frame);
+        let packet = match shape {
+            Shape::Packet => parse::packet(&mut read, family).ok(),
+            Shape::Fragment => fragment::fragment(&mut read, family).map(|it| it.packet),
+            Shape::Error => control::error(&mut read, family),
+        };
+        let packet = packet.expect("it was there before");
+        let written = forward::write(packet, &self.target.way(), || self.target.address);
+        let refused = match written {
+            Ok(envelope) => return self.enclose(frame, &envelope),
+            Err(Unwritten::ToTranslate) => match self.translations.there(frame, family, shape) {
+                Ok(()) => return Verdict::Forwarded,
+                Err(verdict) => verdict,
             },
+            Err(Unwritten::Refused(verdict)) => verdict,
+        };
+        match cause(refused, self.target.mtu) {
+            None => refused,
+            Some(_) if !tells => Verdict::ReplySilent,
+            Some(cause) => {
+                let told = self.tell(frame, family, cause);
+                told.map_or_else(|it| it, |()| refused)
+            }
         }
     }
 
@@ -135,18 +146,14 @@ impl Host {
         match self.routes.get(&key) {
             None => Verdict::FragmentUnknown,
             Some(false) => Verdict::NotOurs,
-            Some(true) => self.send(frame, family, fragment.is_first, |cursor| {
-                Some(fragment::fragment(cursor, family)?.packet)
-            }),
+            Some(true) => self.send(frame, family, Shape::Fragment, fragment.is_first),
         }
     }
 
-    fn control(&self, frame: &mut Vec<u8>, family: Family) -> Verdict {
+    fn control(&mut self, frame: &mut Vec<u8>, family: Family) -> Verdict {
         if let Some(error) = control::error(&mut cursor(&mut frame.clone()), family) {
             return match self.serves(&error.flow.tuple) {
-                true => self.send(frame, family, false, |cursor| {
-                    control::error(cursor, family)
-                }),
+                true => self.send(frame, family, Shape::Error, false),
                 false => Verdict::NotOurs,
             };
         }
@@ -157,7 +164,7 @@ impl Host {
     }
 }
 
-fn cursor(frame: &mut [u8]) -> Cursor<'_> {
+pub(super) fn cursor(frame: &mut [u8]) -> Cursor<'_> {
     Cursor::from(frame)
 }
 
@@ -166,6 +173,7 @@ fn cause(verdict: Verdict, mtu: u16) -> Option<Cause> {
     match verdict {
         Verdict::TooBig => Some(Cause::TooBig(mtu)),
         Verdict::TtlExpired => Some(Cause::Expired),
+        Verdict::Untranslated => Some(Cause::Rejected),
         _ => None,
     }
 }

@@ -2,8 +2,12 @@
 //! on this host make the same of them.
 
 mod host;
+mod translations;
 
-use lb_common::{Target, VERDICTS, Verdict};
+use std::net::IpAddr;
+
+use lb_common::{ForwardMode, Target, VERDICTS, Verdict};
+use lb_ebpf::parse::{Flow, Signal};
 use lb_tests::{
     datapath::{
         edge::{self, Edge, Ran, Settings, WEB, XDP_DROP, XDP_PASS, XDP_TX},
@@ -12,7 +16,7 @@ use lb_tests::{
     random::Random,
 };
 
-use self::host::Host;
+use self::{host::Host, translations::Translations};
 use super::{
     control::{ROUTER, message, octets},
     fragments::fragment,
@@ -59,7 +63,7 @@ fn messages(packet: &Packet) -> Vec<Vec<u8>> {
     let tuple = packet.tuple();
     let is_v4 = tuple.client.is_v4();
     let [client, service] = [tuple.client, tuple.service].map(|it| octets(it, is_v4));
-    let router: std::net::IpAddr = ROUTER[usize::from(!is_v4)].parse().expect("an address");
+    let router: IpAddr = ROUTER[usize::from(!is_v4)].parse().expect("an address");
     let router = octets(router.into(), is_v4);
     let back = packet
         .clone()
@@ -107,16 +111,45 @@ fn mutated(shape: &[u8], random: &mut Random) -> Vec<u8> {
 fn action(verdict: Verdict) -> u32 {
     match verdict {
         Verdict::NotOurs => XDP_PASS,
-        Verdict::EchoAnswered | Verdict::Forwarded | Verdict::TooBig | Verdict::TtlExpired => {
-            XDP_TX
-        }
+        Verdict::EchoAnswered
+        | Verdict::Forwarded
+        | Verdict::Returned
+        | Verdict::TooBig
+        | Verdict::TtlExpired
+        | Verdict::Untranslated => XDP_TX,
         _ => XDP_DROP,
     }
 }
 
+/// What the backend sends in answer to a flow that begins with `packet`, if it is translated.
+fn answers(host: &mut Host, edge: &Edge, packet: &Packet) -> Vec<Vec<u8>> {
+    if host.target.forward != ForwardMode::FULL_NAT {
+        return Vec::new();
+    }
+    let mut frame = packet.bytes();
+    host.run(&mut frame);
+    assert_eq!(edge.run(&packet.bytes()).frame, frame);
+    let flow = Flow {
+        tuple: packet.tuple(),
+        signal: Signal::Data,
+        ip_length: 0,
+    };
+    let there = host.translations.known(&flow).expect("it is open");
+    let [ours, backend] = [there.client, there.service].map(IpAddr::from);
+    let ours = (ours, there.ports.client());
+    let answer = packet.clone().flags(ACK).from((backend, 80)).to(ours);
+    let parts = [(0, true), (8, true), (16, false)];
+    let parts = parts.map(|(at, more)| fragment(&answer.clone().payload(64), 3, at, more));
+    let whole = [answer.clone(), answer.clone().payload(31).flags(FIN | ACK)];
+    let whole = whole.map(|answer| answer.bytes());
+    let errors = messages(&answer);
+    whole.into_iter().chain(parts).chain(errors).collect()
+}
+
 fn agree(through: fn(Target) -> Target, seed: u64) {
     let target = through(edge::target(1));
-    let mut edge = Edge::load(&Settings::default());
+    let settings = Settings::default();
+    let mut edge = Edge::load(&settings);
     let packets = [syn(), syn().udp(), syn_v6(), syn_v6().udp()];
     for (id, packet) in (0..).zip(&packets) {
         let address = packet.tuple().service;
@@ -124,9 +157,16 @@ fn agree(through: fn(Target) -> Target, seed: u64) {
     }
     edge.set_target(1, target);
     edge.set_ring(WEB.row, 100, &[1; 10]);
-    let mut host = Host::new(packets.iter().map(Packet::tuple).collect(), target);
-    let (shapes, mut random) = (shapes(), Random(seed));
-    let mut counts = vec![0; VERDICTS.len()];
+    let control = edge::control(&settings);
+    let translations = Translations::new(target, control, settings.nat_ports);
+    let services = packets.iter().map(Packet::tuple).collect();
+    let mut host = Host::new(services, target, translations);
+    let (mut shapes, mut random) = (shapes(), Random(seed));
+    for packet in &packets {
+        shapes.extend(answers(&mut host, &edge, packet));
+    }
+    let counted = VERDICTS.iter().map(|it| edge.verdict(*it).packets);
+    let mut counts: Vec<_> = counted.collect();
     for i in 0..self::packets() {
         let sent = mutated(&shapes[i % shapes.len()], &mut random);
         let mut frame = sent.clone();
@@ -144,14 +184,20 @@ fn agree(through: fn(Target) -> Target, seed: u64) {
         let counted = edge.verdict(*verdict).packets;
         assert_eq!(counted, *expected, "{verdict:?}");
     }
-    for verdict in [
+    let translated: &[_] = match target.forward {
+        ForwardMode::FULL_NAT => &[Verdict::Returned, Verdict::Untranslated],
+        _ => &[],
+    };
+    let all = [
         Verdict::EchoAnswered,
         Verdict::Forwarded,
         Verdict::FragmentUnknown,
         Verdict::NotOurs,
         Verdict::TooBig,
         Verdict::TtlExpired,
-    ] {
+    ];
+    for verdict in all.iter().chain(translated) {
+        let verdict = *verdict;
         assert!(counts[verdict as usize] > 100, "{verdict:?}: {counts:?}");
     }
 }
@@ -174,4 +220,14 @@ fn kernel_and_host_agree_on_packets_in_tunnels_of_ipv6() {
 #[test]
 fn kernel_and_host_agree_on_packets_that_are_too_big_for_the_way() {
     agree(|target| Target { mtu: 700, ..target }, 4);
+}
+
+#[test]
+fn kernel_and_host_agree_on_packets_that_are_translated_to_ipv4() {
+    agree(edge::translated_v4, 5);
+}
+
+#[test]
+fn kernel_and_host_agree_on_packets_that_are_translated_to_ipv6() {
+    agree(edge::translated_v6, 6);
 }
