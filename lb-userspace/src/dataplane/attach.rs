@@ -206,6 +206,10 @@ fn settle(program: &Xdp, interface: &str, pins: &Pins) -> Result<Attachment, Ref
     })
 }
 
+/// What is left of a page of 4,096 bytes beside the room in front of a frame, the kernel's own data behind
+/// it, and two VLAN tags. Some drivers take less.
+const LARGEST_FRAME: u32 = 3498;
+
 fn refused(error: ProgramError, interface: &str, index: u32, mode: Mode) -> Refusal {
     let errno = match &error {
         ProgramError::SyscallError(call) => call.io_error.raw_os_error(),
@@ -219,10 +223,16 @@ fn refused(error: ProgramError, interface: &str, index: u32, mode: Mode) -> Refu
             return other_program(interface, id.unwrap_or_default());
         }
         Some(Errno::EOPNOTSUPP) => "its driver has none".to_owned(),
-        Some(errno) => format!(
-            "{} ({errno:?}: often an MTU or a number of queues too large for it)",
-            errno.desc()
-        ),
+        Some(errno) => match (mode, interface::mtu(index)) {
+            (Mode::Native, Ok(Some(mtu))) if mtu > LARGEST_FRAME => format!(
+                "its MTU is {mtu} ({errno:?}), and a packet must fit into a page: at most \
+                 {LARGEST_FRAME} bytes (`ip link set dev {interface} mtu {LARGEST_FRAME}`)"
+            ),
+            _ => format!(
+                "{} ({errno:?}: often an MTU or a number of queues too large for it)",
+                errno.desc()
+            ),
+        },
         None => return failed(error),
     };
     match mode {

@@ -89,6 +89,16 @@ pub(super) fn station(index: u32) -> io::Result<Option<[u8; 6]>> {
     Ok(addresses.next().and_then(|it| it.try_into().ok()))
 }
 
+/// The largest packet that an interface takes, in bytes; `None` if it does not say.
+pub(super) fn mtu(index: u32) -> io::Result<Option<u32>> {
+    let attributes = link(index)?.attributes.into_iter();
+    let mut mtus = attributes.filter_map(|attribute| match attribute {
+        LinkAttribute::Mtu(mtu) => Some(mtu),
+        _ => None,
+    });
+    Ok(mtus.next())
+}
+
 /// A BPF link that this process has open.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct OpenLink {

@@ -103,6 +103,20 @@ fn a_link_on_another_interface_is_refused_and_one_whose_interface_is_gone_is_not
 }
 
 #[test]
+fn case_68_an_mtu_beyond_a_page_is_named_with_the_mend_and_auto_falls_back() {
+    let host = Host::new();
+    run("ip link set edge0 mtu 9000");
+    run("ip link set peer0 mtu 9000");
+    let mut edge = host.edge();
+    let line = refusal(&edge);
+    assert!(line.starts_with("error[no-native-xdp]: edge0 "), "{line}");
+    assert!(line.contains("its MTU is 9000 "), "{line}");
+    assert!(line.contains("`ip link set dev edge0 mtu 3498`"), "{line}");
+    edge.xdp_mode = XdpMode::Auto;
+    assert_eq!(start(&edge).mode, Mode::Generic);
+}
+
+#[test]
 fn where_native_xdp_is_missing_the_mend_is_named_and_auto_falls_back() {
     let host = Host::new();
     let mut edge = Edge {
