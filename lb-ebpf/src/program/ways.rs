@@ -49,17 +49,9 @@ pub(super) fn fragment(context: *mut xdp_md, family: Family) -> Outcome {
     if !outcome.is_to_translate() {
         return outcome;
     }
-    let there = |outcome: Outcome| {
-        let word = outcome.word();
-        Outcome::of_word(translated_fragment_there(context, family as u32, word))
-    };
-    match there(outcome) {
-        Outcome::TO_OPEN => match open(context, family, Shape::Fragment, outcome) {
-            Outcome::OPENED => there(outcome.opened()),
-            refused => refused,
-        },
-        done => done,
-    }
+    open_and_go(context, family, Shape::Fragment, outcome, |word| {
+        translated_fragment_there(context, family as u32, word)
+    })
 }
 
 /// The way of an ICMP message to the address of a service.
@@ -82,26 +74,36 @@ pub(super) fn control(context: *mut xdp_md, family: Family) -> Outcome {
 /// The way of a packet that is to be translated, in copies as that of most packets.
 #[inline(always)]
 pub(super) fn translate(context: *mut xdp_md, family: Family, outcome: Outcome) -> Outcome {
-    let there = |outcome: Outcome| {
-        Outcome::of_word(match family {
-            Family::V4 => translated_there_v4(context, outcome.word()),
-            Family::V6 => translated_there_v6(context, outcome.word()),
-        })
-    };
-    match there(outcome) {
-        Outcome::TO_OPEN => match open(context, family, Shape::Packet, outcome) {
-            Outcome::OPENED => there(outcome.opened()),
-            refused => refused,
+    open_and_go(
+        context,
+        family,
+        Shape::Packet,
+        outcome,
+        |word| match family {
+            Family::V4 => translated_there_v4(context, word),
+            Family::V6 => translated_there_v6(context, word),
         },
-        done => done,
-    }
+    )
 }
 
-/// Makes a translation for the flow of a packet that is to be translated.
+/// Goes a way that may find that the packet's flow has no translation: then makes one and goes it again.
 #[inline(always)]
-fn open(context: *mut xdp_md, family: Family, shape: Shape, outcome: Outcome) -> Outcome {
+fn open_and_go(
+    context: *mut xdp_md,
+    family: Family,
+    shape: Shape,
+    outcome: Outcome,
+    go: impl Fn(u32) -> u32,
+) -> Outcome {
+    let went = Outcome::of_word(go(outcome.word()));
+    if went != Outcome::TO_OPEN {
+        return went;
+    }
     let target = outcome.target().into();
-    Outcome::of_word(opened_translation(context, family as u32, shape, target))
+    match Outcome::of_word(opened_translation(context, family as u32, shape, target)) {
+        Outcome::OPENED => Outcome::of_word(go(outcome.opened().word())),
+        refused => refused,
+    }
 }
 
 /// The way of a packet that may be what a backend answers to a translated one.
