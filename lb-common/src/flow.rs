@@ -33,6 +33,14 @@ impl FlowState {
     pub const CLOSING: Self = Self(2);
     /// UDP: the client has sent more than one datagram.
     pub const DATAGRAM: Self = Self(3);
+
+    /// 1 if a second packet has proven the flow and it goes on, else 0. (A number, lest the packet program
+    /// branches.)
+    #[inline(always)]
+    pub const fn proven(self) -> u64 {
+        // The odd ones.
+        (self.0 & 1) as u64
+    }
 }
 
 /// Ticks that an entry may stay idle, by the number of its [`FlowState`].

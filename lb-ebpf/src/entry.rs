@@ -83,6 +83,5 @@ fn worth(entry: Entry, now: u32, idle: &IdleTicks) -> u64 {
     if !entry.is_live(now, idle) {
         return 0;
     }
-    let is_proven = matches!(entry.state(), FlowState::ESTABLISHED | FlowState::DATAGRAM) as u64;
-    is_proven << 32 | (u32::MAX - entry.age(now)) as u64
+    entry.state().proven() << 32 | (u32::MAX - entry.age(now)) as u64
 }
