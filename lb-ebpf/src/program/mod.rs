@@ -178,16 +178,25 @@ fn relay(
     sent(service, target.id, bytes)
 }
 
+/// Whether the sender of a packet with this verdict is to be told.
+#[inline(always)]
+fn is_told(verdict: Verdict) -> bool {
+    matches!(
+        verdict,
+        Verdict::BackendDown
+            | Verdict::Rejected
+            | Verdict::TooBig
+            | Verdict::TtlExpired
+            | Verdict::Untranslated
+    )
+}
+
 /// The verdict of a packet of which nobody is told.
 #[inline(always)]
 fn silent(verdict: Verdict) -> Verdict {
-    match verdict {
-        Verdict::BackendDown
-        | Verdict::Rejected
-        | Verdict::TooBig
-        | Verdict::TtlExpired
-        | Verdict::Untranslated => Verdict::ReplySilent,
-        verdict => verdict,
+    match is_told(verdict) {
+        true => Verdict::ReplySilent,
+        false => verdict,
     }
 }
 
@@ -264,13 +273,9 @@ fn send(
 /// when that is done.
 #[inline(always)]
 fn unsent(service: u32, verdict: Verdict, mtu: u16, bytes: u64) -> Outcome {
-    match verdict {
-        Verdict::BackendDown
-        | Verdict::Rejected
-        | Verdict::TooBig
-        | Verdict::TtlExpired
-        | Verdict::Untranslated => Outcome::to_tell(verdict, mtu),
-        verdict => refused(service, verdict, bytes),
+    match is_told(verdict) {
+        true => Outcome::to_tell(verdict, mtu),
+        false => refused(service, verdict, bytes),
     }
 }
 
