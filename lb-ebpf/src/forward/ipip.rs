@@ -1,7 +1,8 @@
-//! The packet travels inside another one of its own family, whose sender is this edge. The backend
-//! takes it out, finds the service address on itself, and answers the client directly.
+//! The packet travels inside another one, whose sender is this edge and whose family is that of the
+//! backend's address. The backend takes it out, finds the service address on itself, and answers the
+//! client directly.
 
-use lb_common::{Address, Mac, Outer, Way};
+use lb_common::{Address, Mac, Outer, Tuple, Way};
 use network_types::ip::{Ipv4Hdr, Ipv6Hdr};
 
 use super::l2_dsr;
@@ -36,45 +37,46 @@ macro_rules! put {
 /// none, and the verifier refuses that if it is a pointer.
 #[derive(Clone, Copy, Debug)]
 pub struct Envelope {
-    family: Option<Family>,
-    /// Of IPv4, type of service and ECN (RFC 2003, 3.1; RFC 6040, normal mode). Of IPv6, version,
-    /// traffic class and flow label, as they stand in memory: with its label, routers that spread
-    /// flows by it spread tunnelled ones as well (RFC 6438), and it costs nothing.
-    inner: u32,
+    outer: Option<Family>,
+    inner: Family,
+    /// Where the outer header is of IPv4, its type of service; of IPv6, its version, traffic class and
+    /// flow label, as they stand in memory.
+    first: u32,
     /// Bytes of the inner packet.
     length: u32,
 }
 
 impl Envelope {
-    /// The packet goes as it is.
-    pub const NONE: Self = Self {
-        family: None,
-        inner: 0,
-        length: 0,
-    };
-
-    /// For a packet of `length` bytes with this header, on its way to `backend`; `None` if that is of
-    /// the other family.
+    /// A packet of this family goes as it is.
     #[inline(always)]
-    pub fn around(frame: &Frame<'_>, length: u32, backend: Address) -> Option<Self> {
-        let (family, inner) = match frame {
-            Frame::V4(frame) if backend.is_v4() => (Family::V4, frame.ip.tos.into()),
-            Frame::V6(frame) if !backend.is_v4() => {
-                (Family::V6, load!(FrameV6, frame.ip.vcf as u32))
-            }
-            _ => return None,
-        };
-        Some(Self {
-            family: Some(family),
+    pub const fn none(inner: Family) -> Self {
+        Self {
+            outer: None,
             inner,
+            first: 0,
+            length: 0,
+        }
+    }
+
+    /// For a packet of `length` bytes with this header, on its way to `backend`.
+    #[inline(always)]
+    pub fn around(frame: &Frame<'_>, flow: &Tuple, length: u32, backend: Address) -> Self {
+        let (outer, first) = match backend.is_v4() {
+            true => (Family::V4, class(frame)),
+            false => (Family::V6, first_word(frame, flow)),
+        };
+        Self {
+            outer: Some(outer),
+            inner: frame.family(),
+            first,
             length,
-        })
+        }
     }
 
     /// Bytes that the frame grows by; 0 if nothing is put around it.
     #[inline(always)]
     pub fn growth(&self) -> usize {
-        match self.family {
+        match self.outer {
             None => 0,
             Some(Family::V4) => Ipv4Hdr::LEN,
             Some(Family::V6) => Ipv6Hdr::LEN,
@@ -91,22 +93,103 @@ impl Envelope {
         tunnel: &Tunnel,
     ) -> Option<()> {
         let macs = [way.next_hop(), way.source()];
-        match self.family? {
+        match self.outer? {
             Family::V4 => {
                 let frame: &mut FrameV4 = cursor.take()?;
-                let words = v4(self.inner, tunnel, self.length);
+                let words = self.v4(tunnel);
                 put!(frame, words, 0 1 2 3 4);
                 start(&mut frame.ethernet, macs, Ethernet::IPV4);
             }
             Family::V6 => {
                 let frame: &mut FrameV6 = cursor.take()?;
-                let words = v6(self.inner, tunnel, self.length);
+                let words = self.v6(tunnel);
                 put!(frame, words, 0 1 2 3 4 5 6 7 8 9);
                 start(&mut frame.ethernet, macs, Ethernet::IPV6);
             }
         }
         Some(())
     }
+
+    #[inline(always)]
+    fn v4(&self, tunnel: &Tunnel) -> [u32; 5] {
+        let protocol = self.protocol();
+        let length = self.length + Ipv4Hdr::LEN as u32;
+        let (source, sum) = tunnel.outer.as_v4();
+        let [high, low] = (length as u16).to_be_bytes();
+        let [.., destination] = tunnel.address.words();
+        let [a, b] = checksum(sum + self.first + length + u32::from(protocol)).to_be_bytes();
+        [
+            u32::from_ne_bytes([0x45, self.first as u8, high, low]),
+            u32::from_ne_bytes([0, 0, 0x40, 0]),
+            u32::from_ne_bytes([Outer::TTL, protocol, a, b]),
+            u32::from_ne_bytes(source),
+            destination,
+        ]
+    }
+
+    #[inline(always)]
+    fn v6(&self, tunnel: &Tunnel) -> [u32; 10] {
+        let [high, low] = (self.length as u16).to_be_bytes();
+        let [a, b, c, d] = tunnel.outer.as_v6();
+        let [e, f, g, h] = tunnel.address.words();
+        [
+            self.first,
+            u32::from_ne_bytes([high, low, self.protocol(), Outer::TTL]),
+            a,
+            b,
+            c,
+            d,
+            e,
+            f,
+            g,
+            h,
+        ]
+    }
+
+    /// Protocol number of what is inside.
+    #[inline(always)]
+    fn protocol(&self) -> u8 {
+        match self.inner {
+            Family::V4 => 4,
+            Family::V6 => 41,
+        }
+    }
+}
+
+/// Type of service, or traffic class: DSCP and ECN, which go over to the outer header as they are (RFC
+/// 2983, 4.1, uniform model; RFC 6040, normal mode).
+#[inline(always)]
+fn class(frame: &Frame<'_>) -> u32 {
+    match frame {
+        Frame::V4(frame) => frame.ip.tos.into(),
+        Frame::V6(frame) => u32::from_be(load!(FrameV6, frame.ip.vcf as u32)) >> 20 & 0xff,
+    }
+}
+
+/// What an outer header of IPv6 begins with. Its flow label is that of the packet, if it has one, which
+/// costs nothing; else a hash of the flow: routers that spread flows by the label spread those in the
+/// tunnel as well (RFC 6438).
+#[inline(always)]
+fn first_word(frame: &Frame<'_>, flow: &Tuple) -> u32 {
+    match frame {
+        Frame::V4(frame) => {
+            let class = u32::from(frame.ip.tos) << 20;
+            (0x6000_0000 | class | label(flow)).to_be()
+        }
+        Frame::V6(frame) => load!(FrameV6, frame.ip.vcf as u32),
+    }
+}
+
+/// A flow's number of 20 bits, which anybody may guess: the multiplication carries each bit of client and
+/// ports up to the highest ones.
+#[inline(always)]
+fn label(flow: &Tuple) -> u32 {
+    /// 2^64 by the golden ratio.
+    const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+    let [a, b, c, d] = flow.client.words();
+    let high = a ^ c ^ flow.ports.word();
+    let number = u64::from(high) << 32 | u64::from(b ^ d);
+    (number.wrapping_mul(ODD) >> 44) as u32
 }
 
 /// Writes the frame's own header.
@@ -117,22 +200,6 @@ fn start(ethernet: &mut Ethernet, [next_hop, source]: [Mac; 2], ether_type: [u8;
     store!(Ethernet, ethernet.ether_type as put_u16, ether_type);
 }
 
-#[inline(always)]
-fn v4(tos: u32, tunnel: &Tunnel, length: u32) -> [u32; 5] {
-    let length = length + Ipv4Hdr::LEN as u32;
-    let (source, sum) = tunnel.outer.as_v4();
-    let [high, low] = (length as u16).to_be_bytes();
-    let [.., destination] = tunnel.address.words();
-    let [a, b] = checksum(sum + tos + length).to_be_bytes();
-    [
-        u32::from_ne_bytes([0x45, tos as u8, high, low]),
-        u32::from_ne_bytes([0, 0, 0x40, 0]),
-        u32::from_ne_bytes([Outer::TTL, 4, a, b]),
-        u32::from_ne_bytes(source),
-        destination,
-    ]
-}
-
 /// The checksum for the sum of a header's other words, which is far below 2^32.
 #[inline(always)]
 fn checksum(sum: u32) -> u16 {
@@ -140,23 +207,4 @@ fn checksum(sum: u32) -> u16 {
     let folded = (sum & 0xffff) + (sum >> 16);
     let folded = (folded & 0xffff) + (folded >> 16);
     !(folded as u16)
-}
-
-#[inline(always)]
-fn v6(first: u32, tunnel: &Tunnel, length: u32) -> [u32; 10] {
-    let [high, low] = (length as u16).to_be_bytes();
-    let [a, b, c, d] = tunnel.outer.as_v6();
-    let [e, f, g, h] = tunnel.address.words();
-    [
-        first,
-        u32::from_ne_bytes([high, low, 41, Outer::TTL]),
-        a,
-        b,
-        c,
-        d,
-        e,
-        f,
-        g,
-        h,
-    ]
 }

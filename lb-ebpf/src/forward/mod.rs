@@ -59,11 +59,10 @@ pub fn write(
         ForwardMode::L2_DSR => {
             hop::take(&mut frame).ok_or(Verdict::TtlExpired)?;
             l2_dsr::write(frame.ethernet(), next_hop, source);
-            Ok(Envelope::NONE)
+            Ok(Envelope::none(frame.family()))
         }
         ForwardMode::IPIP => {
-            let envelope = Envelope::around(&frame, flow.ip_length, backend());
-            let envelope = envelope.ok_or(Verdict::NoTarget)?;
+            let envelope = Envelope::around(&frame, &flow.tuple, flow.ip_length, backend());
             hop::take(&mut frame).ok_or(Verdict::TtlExpired)?;
             Ok(envelope)
         }

@@ -11,8 +11,8 @@ pub enum Forward {
     /// With the edge's address in the place of the client's, there and back through the edge; it needs
     /// nothing for that.
     FullNat,
-    /// In a packet of the same family from the edge to it, maybe through gateways; it unpacks it,
-    /// has the service address and answers directly.
+    /// In a packet from the edge to it, of the family of its address, maybe through gateways; it unpacks
+    /// it, has the service address and answers directly.
     Ipip,
     /// By its MAC address; it has the service address on its loopback and answers directly.
     L2Dsr,
@@ -91,6 +91,14 @@ impl Backend {
             address: self.address,
             forward: self.forward,
             port: self.port,
+        }
+    }
+
+    /// Whether packets of IPv4, or else of IPv6, can reach it: a tunnel takes both.
+    pub fn takes(&self, v4: bool) -> bool {
+        match self.forward {
+            Forward::Ipip => true,
+            Forward::FullNat | Forward::L2Dsr => self.address.is_ipv4() == v4,
         }
     }
 

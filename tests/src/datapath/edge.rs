@@ -19,7 +19,9 @@ use lb_common::{
 };
 use lb_userspace::dataplane::{monotonic, object::OBJECT};
 
-pub use self::targets::{ENDS_V4, ENDS_V6, forwarded, target, through_v4, through_v6};
+pub use self::targets::{
+    ENDS_V4, ENDS_V6, THROUGH, Through, forwarded, target, through_v4, through_v6,
+};
 use super::packet::{self, Packet};
 use crate::random::Random;
 

@@ -2,7 +2,9 @@
 
 use lb_tests::{
     datapath::{
-        edge::{ENDS_V4, ENDS_V6, Ran, XDP_PASS, forwarded, target, through_v4, through_v6},
+        edge::{
+            ENDS_V4, ENDS_V6, Ran, Through, XDP_PASS, forwarded, target, through_v4, through_v6,
+        },
         packet::{Packet, data, set_ip_checksum, syn_v6},
     },
     lab::TunnelEnd,
@@ -16,14 +18,11 @@ fn end() -> TunnelEnd {
 }
 
 /// The packet as it leaves the edge in a tunnel, and as it is in there.
-fn tunnelled(packet: &Packet) -> (Vec<u8>, Vec<u8>) {
+fn tunnelled(packet: &Packet, through: Through) -> (Vec<u8>, Vec<u8>) {
     let frame = packet.clone().payload(100).bytes();
     let direct = target(1);
-    let through = match frame[OUTER] >> 4 {
-        4 => through_v4(direct),
-        _ => through_v6(direct),
-    };
-    (forwarded(&frame, &through), forwarded(&frame, &direct))
+    let tunnelled = forwarded(&frame, &through(direct));
+    (tunnelled, forwarded(&frame, &direct))
 }
 
 /// What is changed in a frame.
@@ -50,25 +49,21 @@ fn mended(frame: &mut [u8], change: impl FnOnce(&mut [u8])) {
 #[test]
 fn what_the_edge_sends_is_taken_apart() {
     let end = end();
-    for packet in [data(), syn_v6()] {
-        let (outer, inner) = tunnelled(&packet);
-        let ran = Ran::of(end.program(), &outer);
-        let action = XDP_PASS;
-        assert_eq!(
-            ran,
-            Ran {
-                action,
-                frame: inner
-            }
-        );
+    for through in [through_v4 as Through, through_v6] {
+        for packet in [data(), syn_v6()] {
+            let (outer, frame) = tunnelled(&packet, through);
+            let ran = Ran::of(end.program(), &outer);
+            let action = XDP_PASS;
+            assert_eq!(ran, Ran { action, frame });
+        }
     }
-    assert_eq!(end.packets(), [1, 1]);
+    assert_eq!(end.packets(), [[1, 1], [1, 1]]);
 }
 
 #[test]
 fn a_tunnel_of_ipv4_with_any_fault_passes_untouched() {
     let end = end();
-    let (frame, _) = tunnelled(&data());
+    let (frame, _) = tunnelled(&data(), through_v4);
     all_pass_untouched(
         &end,
         &frame,
@@ -95,13 +90,13 @@ fn a_tunnel_of_ipv4_with_any_fault_passes_untouched() {
             ("no whole header", |frame| frame.truncate(OUTER + 19)),
         ],
     );
-    assert_eq!(end.packets(), [0, 0]);
+    assert_eq!(end.packets(), [[0, 0], [0, 0]]);
 }
 
 #[test]
 fn a_tunnel_of_ipv6_with_any_fault_passes_untouched() {
     let end = end();
-    let (frame, _) = tunnelled(&syn_v6());
+    let (frame, _) = tunnelled(&syn_v6(), through_v6);
     all_pass_untouched(
         &end,
         &frame,
@@ -122,5 +117,5 @@ fn a_tunnel_of_ipv6_with_any_fault_passes_untouched() {
             ("no whole header", |frame| frame.truncate(OUTER + 39)),
         ],
     );
-    assert_eq!(end.packets(), [0, 0]);
+    assert_eq!(end.packets(), [[0, 0], [0, 0]]);
 }
