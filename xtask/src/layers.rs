@@ -64,6 +64,7 @@ const UNSAFE: &[&str] = &[
     "lb-ebpf/src/cursor.rs",
     "lb-ebpf/src/header.rs",
     "lb-ebpf/src/program/clock.rs",
+    "lb-ebpf/src/program/log.rs",
     "lb-ebpf/src/program/mod.rs",
     "lb-ebpf/src/program/packet.rs",
     "lb-ebpf/src/program/settings.rs",

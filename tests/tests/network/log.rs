@@ -24,7 +24,7 @@ fn the_packet_log_has_a_line_per_packet_of_a_service_and_none_when_it_is_off() {
     };
     let lines = |daemon: &Daemon<'_>| daemon.log().matches(" -> 203.0.113.10:80").count();
     connect(20_001);
-    let line = "forwarded: 198.51.100.11:20001 -> 203.0.113.10:80, target ";
+    let line = "198.51.100.11:20001 -> 203.0.113.10:80, target 1: forwarded";
     wait_log(&daemon, line);
     // What the client still sends when it has its answer ends the connection.
     wait_until(DEADLINE, "a line per packet", || {
