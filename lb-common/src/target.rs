@@ -30,6 +30,9 @@ impl ForwardMode {
     /// The packet gets an address of the edge as its source and the backend's as its destination; what
     /// the backend answers comes back through the edge, and gets the service's address as its source.
     pub const FULL_NAT: Self = Self(3);
+    /// As [`Self::IPIP`], with a header of UDP and one of Generic UDP Encapsulation in between
+    /// (draft-ietf-intarea-gue).
+    pub const GUE: Self = Self(4);
 }
 
 /// What the outer header of a tunnel has beside the target's address.
@@ -143,7 +146,7 @@ pub struct Target {
     pub address: Address,
     /// What is put around packets, if something is.
     pub outer: Outer,
-    /// What packets are translated to, if they are.
+    /// What packets are translated to, if they are; of a tunnel of UDP the port alone.
     pub nat: Nat,
 }
 

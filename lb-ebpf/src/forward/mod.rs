@@ -1,13 +1,14 @@
 //! Sends a packet on to its target. One file per mode.
 
+pub mod envelope;
 pub mod full_nat;
+mod gue;
 pub mod hop;
-pub mod ipip;
 pub mod l2_dsr;
 
 use lb_common::{Address, ForwardMode, Verdict, Way};
 
-pub use self::ipip::{Envelope, Tunnel};
+pub use self::envelope::{Envelope, Tunnel};
 use crate::parse::Packet;
 
 #[cfg(test)]
@@ -62,7 +63,12 @@ pub fn write(
             Ok(Envelope::none(frame.family()))
         }
         ForwardMode::IPIP => {
-            let envelope = Envelope::around(&frame, &flow.tuple, flow.ip_length, backend());
+            let envelope = Envelope::ipip(&frame, &flow.tuple, flow.ip_length, backend());
+            hop::take(&mut frame).ok_or(Verdict::TtlExpired)?;
+            Ok(envelope)
+        }
+        ForwardMode::GUE => {
+            let envelope = Envelope::gue(&frame, &flow.tuple, flow.ip_length, backend());
             hop::take(&mut frame).ok_or(Verdict::TtlExpired)?;
             Ok(envelope)
         }

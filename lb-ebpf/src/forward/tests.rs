@@ -2,7 +2,7 @@ extern crate std;
 
 use std::{vec, vec::Vec};
 
-use lb_common::{Address, Outer, Target};
+use lb_common::{Address, Nat, Outer, Target};
 
 use super::*;
 use crate::{
@@ -21,7 +21,7 @@ const DSR: Target = Target {
 };
 
 /// A tunnel whose outer header is of one family.
-fn tunnel(v4: bool) -> Target {
+fn tunnel(forward: ForwardMode, v4: bool) -> Target {
     let (address, outer) = if v4 {
         let (edge, backend) = ([10, 0, 0, 1], [10, 0, 0, 9]);
         (Address::v4(backend), Outer::v4(edge, backend))
@@ -34,12 +34,23 @@ fn tunnel(v4: bool) -> Target {
         (Address::v6(backend), Outer::v6(edge))
     };
     Target {
-        forward: ForwardMode::IPIP,
-        mtu: 1460,
+        forward,
+        mtu: 1448,
         address,
         outer,
+        nat: Nat {
+            port: 6081_u16.to_be_bytes(),
+            ..Nat::NONE
+        },
         ..DSR
     }
+}
+
+/// One of each kind.
+fn tunnels() -> impl Iterator<Item = Target> {
+    [ForwardMode::IPIP, ForwardMode::GUE]
+        .into_iter()
+        .flat_map(|forward| [true, false].map(|v4| tunnel(forward, v4)))
 }
 
 /// Forwards a frame as the program does; what is refused must be as it was.
@@ -78,7 +89,8 @@ fn put(envelope: &Envelope, frame: &mut [u8], target: &Target) -> Option<()> {
         address: target.address,
         outer: target.outer,
     };
-    envelope.write(&mut Cursor::from(frame), &target.way(), &tunnel)
+    let mut cursor = Cursor::from(frame);
+    envelope.write(&mut cursor, &target.way(), &tunnel, || target.nat.port)
 }
 
 /// The IP packet of a frame, one hop further.
@@ -111,16 +123,14 @@ fn l2_dsr_changes_the_mac_addresses_and_the_hop_and_nothing_else() {
     }
 }
 
-/// The header that a tunnel of this family puts around a packet: of IPv4 (RFC 2003; RFC 4213) or of IPv6
-/// (RFC 2473).
-fn outer(v4: bool, inner: u8, class: u8, label: u32, length: usize) -> Vec<u8> {
+/// The header that a tunnel puts in front of so many bytes: of IPv4 (RFC 2003; RFC 4213) or of IPv6 (RFC 2473).
+fn outer(v4: bool, protocol: u8, class: u8, label: u32, length: usize) -> Vec<u8> {
     let length = length as u16;
     if !v4 {
-        let mut outer = (0x6000_0000 | u32::from(class) << 20 | label)
-            .to_be_bytes()
-            .to_vec();
+        let first = 6 << 28 | u32::from(class) << 20 | label;
+        let mut outer = first.to_be_bytes().to_vec();
         outer.extend(length.to_be_bytes());
-        outer.extend([inner, 64]);
+        outer.extend([protocol, 64]);
         for last in [1, 9] {
             outer.extend([0xfd; 15]);
             outer.push(last);
@@ -128,7 +138,7 @@ fn outer(v4: bool, inner: u8, class: u8, label: u32, length: usize) -> Vec<u8> {
         return outer;
     }
     let [high, low] = (length + 20).to_be_bytes();
-    let mut outer = vec![0x45, class, high, low, 0, 0, 0x40, 0, 64, inner, 0, 0];
+    let mut outer = vec![0x45, class, high, low, 0, 0, 0x40, 0, 64, protocol, 0, 0];
     outer.extend([10, 0, 0, 1, 10, 0, 0, 9]);
     let sum = hop::tests::checksum(&outer);
     outer[10..12].copy_from_slice(&sum);
@@ -140,18 +150,40 @@ fn label_of(frame: &[u8]) -> u32 {
     u32::from_be_bytes([0, frame[15], frame[16], frame[17]]) & 0xf_ffff
 }
 
+/// The headers that a tunnel puts around a packet.
+fn envelope(target: &Target, inner: u8, class: u8, label: u32, sample: &Sample) -> Vec<u8> {
+    let v4 = target.address.is_v4();
+    let length = sample.ip_length;
+    let mut headers = [&DSR.next_hop[..], &DSR.source].concat();
+    headers.extend(if v4 { [0x08, 0x00] } else { [0x86, 0xdd] });
+    if target.forward == ForwardMode::IPIP {
+        headers.extend(outer(v4, inner, class, label, length));
+        return headers;
+    }
+    headers.extend(outer(v4, 17, class, label, length + 12));
+    // From the client's ports and address: 192.0.2.1:1025, or 2001:db8::1, to port 80.
+    headers.extend(if inner == 4 { SOURCE_V4 } else { SOURCE_V6 });
+    headers.extend(6081_u16.to_be_bytes());
+    headers.extend((length as u16 + 12).to_be_bytes());
+    headers.extend([0, 0, 0, inner, 0, 0]);
+    headers
+}
+
+/// What the flows of the samples begin GUE's headers with.
+const SOURCE_V4: [u8; 2] = [0xe1, 0xe9];
+const SOURCE_V6: [u8; 2] = [0xd0, 0x9b];
+
 #[test]
-fn ipip_puts_a_header_of_the_backend_s_family_around_the_packet() {
-    for (sample, v4) in samples::valid()
+fn a_tunnel_puts_headers_of_the_backend_s_family_around_the_packet() {
+    for (sample, target) in samples::valid()
         .iter()
-        .flat_map(|it| [(it, true), (it, false)])
+        .flat_map(|it| tunnels().map(move |target| (it, target)))
     {
         for class in [0, 1, 0xb8, 0xff] {
             let mut frame = sample.frame.clone();
             let (inner, label) = match sample.is_v4() {
                 true => {
                     frame[15] = class;
-                    // 192.0.2.1:1025 to port 80.
                     (4, 0x9_21e9)
                 }
                 false => {
@@ -160,12 +192,15 @@ fn ipip_puts_a_header_of_the_backend_s_family_around_the_packet() {
                     (41, 0xc_def0)
                 }
             };
-            let mut expected = [&DSR.next_hop[..], &DSR.source].concat();
-            expected.extend(if v4 { [0x08, 0x00] } else { [0x86, 0xdd] });
-            expected.extend(outer(v4, inner, class, label, sample.ip_length));
+            let mut expected = envelope(&target, inner, class, label, sample);
             expected.extend(one_hop_further(&frame));
-            let sent = sent(&frame, &tunnel(v4));
-            assert_eq!(sent, Ok(expected), "{}, {v4}, {class:#x}", sample.name);
+            let sent = sent(&frame, &target);
+            assert_eq!(
+                sent,
+                Ok(expected),
+                "{}, {target:?}, {class:#x}",
+                sample.name
+            );
         }
     }
 }
@@ -176,7 +211,7 @@ fn flows_of_ipv4_have_labels_that_spread_them_and_stay() {
         let mut frame = samples::frame(samples::ACK, 0, 0, 0);
         frame[26..30].copy_from_slice(&client);
         frame[34..36].copy_from_slice(&port.to_be_bytes());
-        label_of(&sent(&frame, &tunnel(false)).unwrap())
+        label_of(&sent(&frame, &tunnel(ForwardMode::IPIP, false)).unwrap())
     };
     let by_port = (0..4096).map(|port| label([192, 0, 2, 1], 32_768 + port));
     let by_client = (0..4096_u16).map(|i| label([192, 0, (i >> 8) as u8, i as u8], 1025));
@@ -199,13 +234,16 @@ fn the_outer_checksum_is_right_for_every_length() {
         samples::v4(17, 0, &datagram),
         samples::v6_frame(17, &[], &datagram),
     ] {
-        let tunnel = tunnel(true);
+        let tunnel = tunnel(ForwardMode::IPIP, true);
         let Packet { frame, flow, .. } = packet(&mut frame);
-        for length in 28..=65_515 {
-            let envelope = Envelope::around(&frame, &flow.tuple, length, tunnel.address);
-            let mut grown = [0; 34];
+        for (length, is_gue) in (28..=65_503).flat_map(|it| [(it, false), (it, true)]) {
+            let envelope = match is_gue {
+                true => Envelope::gue(&frame, &flow.tuple, length, tunnel.address),
+                false => Envelope::ipip(&frame, &flow.tuple, length, tunnel.address),
+            };
+            let mut grown = [0; 46];
             put(&envelope, &mut grown, &tunnel).unwrap();
-            let mut header = grown[14..].to_vec();
+            let mut header = grown[14..34].to_vec();
             let stands = [header[10], header[11]];
             header[10..12].fill(0);
             assert_eq!(hop::tests::checksum(&header), stands, "{length}");
@@ -217,7 +255,7 @@ fn the_outer_checksum_is_right_for_every_length() {
 fn the_mtu_is_the_largest_packet_that_is_sent() {
     for sample in samples::valid() {
         let length = sample.ip_length as u16;
-        for target in [DSR, tunnel(true), tunnel(false)] {
+        for target in [DSR].into_iter().chain(tunnels()) {
             let of = |mtu| sent(&sample.frame, &Target { mtu, ..target });
             assert!(of(length).is_ok(), "{}", sample.name);
             assert_eq!(of(length - 1), Err(Verdict::TooBig), "{}", sample.name);
@@ -228,7 +266,7 @@ fn the_mtu_is_the_largest_packet_that_is_sent() {
 #[test]
 fn an_envelope_is_not_written_into_a_frame_that_is_shorter() {
     for sample in samples::valid() {
-        for target in [tunnel(true), tunnel(false)] {
+        for target in tunnels() {
             let mut frame = sample.frame.clone();
             let written = write(packet(&mut frame), &target.way(), || target.address);
             let envelope = written.unwrap();
@@ -294,7 +332,7 @@ fn a_frame_for_another_station_is_not_ours_whatever_its_packet_is() {
 #[test]
 fn a_packet_whose_time_to_live_ends_here_is_left_alone() {
     for sample in samples::valid() {
-        for target in [DSR, tunnel(true), tunnel(false)] {
+        for target in [DSR].into_iter().chain(tunnels()) {
             for ttl in [0, 1] {
                 let mut frame = sample.frame.clone();
                 frame[if sample.is_v4() { 22 } else { 21 }] = ttl;

@@ -100,7 +100,8 @@ mod tests {
 
     const V4: [&str; 3] = ["203.0.113.10", "10.0.0.1", "10.0.0.2"];
     const V6: [&str; 3] = ["2001:db8::10", "2001:db8::1", "2001:db8::2"];
-    const MEND: &str = "use backends of the service's family, or a tunnel: `forward = \"ipip\"`";
+    const MEND: &str =
+        "use backends of the service's family, or a tunnel: `forward = \"ipip\"` or `\"gue\"`";
 
     #[test]
     fn a_tunnel_takes_both_families_from_services_of_either() {
@@ -114,7 +115,9 @@ mod tests {
                 [V4[1], V4[2]],
                 [V6[1], V6[2]],
             ] {
-                assert_eq!(with(vip, backends, "ipip"), [""; 0]);
+                for tunnel in ["ipip", "gue"] {
+                    assert_eq!(with(vip, backends, tunnel), [""; 0]);
+                }
             }
         }
         let tunnels = GOOD.replace("\"10.0.0.2\"", "\"2001:db8::2\"\nforward = \"ipip\"");

@@ -356,5 +356,5 @@ fn the_annotated_file_names_every_key() {
             keys += 1;
         }
     }
-    assert_eq!(keys, 194);
+    assert_eq!(keys, 195);
 }

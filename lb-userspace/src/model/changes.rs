@@ -27,6 +27,11 @@ pub fn changes(old: &Model, new: &Model) -> Vec<String> {
         |a, b, out| {
             out.field("address", a.address, b.address);
             out.field("forward", a.forward.as_str(), b.forward.as_str());
+            out.opaque(
+                "gue_port",
+                &a.forward.tunnel_port(),
+                &b.forward.tunnel_port(),
+            );
             out.opaque("port", &a.port, &b.port);
             out.opaque("probe", &a.probe, &b.probe);
             out.opaque("location", &a.location, &b.location);

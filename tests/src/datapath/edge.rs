@@ -20,7 +20,8 @@ use lb_common::{
 use lb_userspace::dataplane::{monotonic, object::OBJECT};
 
 pub use self::targets::{
-    ENDS_V4, ENDS_V6, THROUGH, Through, forwarded, target, through_v4, through_v6,
+    ENDS_V4, ENDS_V6, GUE_PORT, THROUGH, Through, forwarded, gue_v4, gue_v6, target, through_v4,
+    through_v6,
 };
 use super::packet::{self, Packet};
 use crate::random::Random;

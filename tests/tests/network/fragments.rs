@@ -11,11 +11,13 @@ use super::{
 };
 
 /// The service's port for each way to forward, and whether the backends' addresses are of the other family.
-const MODES: [(&str, bool, u16); 4] = [
+const MODES: [(&str, bool, u16); 6] = [
     ("l2-dsr", false, 53),
     ("ipip", false, 54),
     ("full-nat", false, 55),
     ("ipip", true, 56),
+    ("gue", false, 57),
+    ("gue", true, 58),
 ];
 
 /// A service of each family for each way, over the same two backends.

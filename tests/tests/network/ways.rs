@@ -17,11 +17,13 @@ const FAMILIES: [&str; 2] = ["v4", "v6"];
 
 /// How packets reach backends, each on a port of its own: `forward`, and whether the backends' addresses are
 /// of the other family.
-const MODES: [(&str, bool, u16); 4] = [
+const MODES: [(&str, bool, u16); 6] = [
     ("l2-dsr", false, 80),
     ("ipip", false, 81),
     ("full-nat", false, 82),
     ("ipip", true, 83),
+    ("gue", false, 84),
+    ("gue", true, 85),
 ];
 
 /// A service, and how its packets reach backends.
@@ -71,7 +73,26 @@ impl Way {
     }
 
     fn is_tunnel(self) -> bool {
-        self.mode == "ipip"
+        matches!(self.mode, "ipip" | "gue")
+    }
+
+    /// Bytes of the headers around a packet.
+    fn growth(self) -> usize {
+        let header = [20, 40][self.outer()];
+        match self.mode {
+            "ipip" => header,
+            "gue" => header + 12,
+            _ => 0,
+        }
+    }
+
+    /// Packets of its tunnels that came to these ends.
+    fn tunnelled(self, ends: [&TunnelEnd; 2]) -> u64 {
+        let packets = ends.map(|end| match self.mode {
+            "gue" => end.datagrams(),
+            _ => end.packets(),
+        });
+        packets.map(|it| it[self.outer()][self.family]).iter().sum()
     }
 
     /// Who has three quarters, and who has one: for tunnels the far one.
@@ -243,10 +264,7 @@ fn every_way_splits_by_weight_and_leaves_the_dead() {
     let ways = || Way::all("tcp").chain(Way::all("udp"));
     for way in ways() {
         let name = way.name();
-        let tunnelled = || -> u64 {
-            let ends = [first.tunnels.packets(), far.packets()];
-            ends.map(|it| it[way.outer()][way.family]).iter().sum()
-        };
+        let tunnelled = || way.tunnelled([&first.tunnels, &far]);
         let before = tunnelled();
         let tally = way.ask(client, 1_000);
         let share = tally.share(way.backends(&lab)[0].name());
@@ -282,12 +300,7 @@ fn the_largest_datagram_is_answered_and_one_byte_more_is_too_big() {
     wait_health(&daemon, ["up", "up"]);
     for way in Way::all("udp") {
         let name = way.name();
-        let growth = if way.is_tunnel() {
-            [20, 40][way.outer()]
-        } else {
-            0
-        };
-        let largest = 1500 - growth - [20, 40][way.family] - 8;
+        let largest = 1500 - way.growth() - [20, 40][way.family] - 8;
         for backend in way.backends(&lab) {
             let Flow::Udp(mut flow) = way.flow_on(lab.client(), backend) else {
                 unreachable!("a way of UDP");

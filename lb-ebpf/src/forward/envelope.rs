@@ -1,11 +1,11 @@
-//! The packet travels inside another one, whose sender is this edge and whose family is that of the
-//! backend's address. The backend takes it out, finds the service address on itself, and answers the
-//! client directly.
+//! What is put around a packet that travels inside another one. That one's sender is this edge, and its
+//! family is that of the backend's address. The backend takes the packet out, finds the service address on
+//! itself, and answers the client directly.
 
-use lb_common::{Address, Mac, Outer, Tuple, Way};
+use lb_common::{Address, Mac, Outer, Protocol, Tuple, Way};
 use network_types::ip::{Ipv4Hdr, Ipv6Hdr};
 
-use super::l2_dsr;
+use super::{gue, l2_dsr};
 use crate::{
     cursor::Cursor,
     header::{Ethernet, FrameV4, FrameV6},
@@ -30,8 +30,9 @@ macro_rules! put {
     };
 }
 
-/// What is put around a packet, if something is: an Ethernet header and an IP header. It holds no
-/// more than the packet decides, since everything else can be read once the frame has grown.
+/// An Ethernet header and an IP header, and what [`gue`] puts behind them, if something is put around a
+/// packet. It holds no more than the packet decides, since everything else can be read once the frame has
+/// grown.
 ///
 /// Each part always has a value: the compiler may take whatever a register holds for one that has
 /// none, and the verifier refuses that if it is a pointer.
@@ -42,8 +43,10 @@ pub struct Envelope {
     /// Where the outer header is of IPv4, its type of service; of IPv6, its version, traffic class and
     /// flow label, as they stand in memory.
     first: u32,
-    /// Bytes of the inner packet.
+    /// Bytes behind the outer IP header.
     length: u32,
+    /// The source port of a datagram with [`gue`]; 0 if the packet stands behind the IP header itself.
+    port: u32,
 }
 
 impl Envelope {
@@ -55,12 +58,14 @@ impl Envelope {
             inner,
             first: 0,
             length: 0,
+            port: 0,
         }
     }
 
-    /// For a packet of `length` bytes with this header, on its way to `backend`.
+    /// For a packet of `length` bytes with this header, on its way to `backend` (`ipip`: RFC 2003, RFC 2473,
+    /// RFC 4213).
     #[inline(always)]
-    pub fn around(frame: &Frame<'_>, flow: &Tuple, length: u32, backend: Address) -> Self {
+    pub fn ipip(frame: &Frame<'_>, flow: &Tuple, length: u32, backend: Address) -> Self {
         let (outer, first) = match backend.is_v4() {
             true => (Family::V4, class(frame)),
             false => (Family::V6, first_word(frame, flow)),
@@ -70,27 +75,42 @@ impl Envelope {
             inner: frame.family(),
             first,
             length,
+            port: 0,
+        }
+    }
+
+    /// The same in a datagram.
+    #[inline(always)]
+    pub fn gue(frame: &Frame<'_>, flow: &Tuple, length: u32, backend: Address) -> Self {
+        Self {
+            port: gue::source_port(label(flow)),
+            ..Self::ipip(frame, flow, length + gue::LENGTH as u32, backend)
         }
     }
 
     /// Bytes that the frame grows by; 0 if nothing is put around it.
     #[inline(always)]
     pub fn growth(&self) -> usize {
-        match self.outer {
-            None => 0,
+        let header = match self.outer {
+            None => return 0,
             Some(Family::V4) => Ipv4Hdr::LEN,
             Some(Family::V6) => Ipv6Hdr::LEN,
+        };
+        match self.port {
+            0 => header,
+            _ => header + gue::LENGTH,
         }
     }
 
     /// Writes it over the first bytes of the frame, which has grown at its beginning; `None` if the
-    /// frame is too short.
+    /// frame is too short. `port` is asked for the backend's port of a tunnel that has one.
     #[inline(always)]
     pub fn write(
         &self,
         cursor: &mut Cursor<'_>,
         way: &Way<impl Fn(usize) -> u64>,
         tunnel: &Tunnel,
+        port: impl FnOnce() -> [u8; 2],
     ) -> Option<()> {
         let macs = [way.next_hop(), way.source()];
         match self.outer? {
@@ -107,7 +127,10 @@ impl Envelope {
                 start(&mut frame.ethernet, macs, Ethernet::IPV6);
             }
         }
-        Some(())
+        match self.port {
+            0 => Some(()),
+            source => gue::write(cursor, [source, self.length], port(), number(self.inner)),
+        }
     }
 
     #[inline(always)]
@@ -146,13 +169,22 @@ impl Envelope {
         ]
     }
 
-    /// Protocol number of what is inside.
+    /// Protocol number of what stands behind the outer IP header.
     #[inline(always)]
     fn protocol(&self) -> u8 {
-        match self.inner {
-            Family::V4 => 4,
-            Family::V6 => 41,
+        match self.port {
+            0 => number(self.inner),
+            _ => Protocol::UDP.0,
         }
+    }
+}
+
+/// The protocol number that announces a packet of a family.
+#[inline(always)]
+fn number(family: Family) -> u8 {
+    match family {
+        Family::V4 => 4,
+        Family::V6 => 41,
     }
 }
 
