@@ -24,12 +24,15 @@ impl ForwardMode {
     /// The frame is sent on with the backend's MAC address; the backend has the service address on
     /// its loopback and answers the client directly.
     pub const L2_DSR: Self = Self(1);
-    /// The packet travels inside another one of its own family (RFC 2003, RFC 2473); the backend
-    /// takes it out, and answers the client directly.
+    /// The packet travels inside another one, of the family of the backend's address (RFC 2003, RFC 2473,
+    /// RFC 4213); the backend takes it out, and answers the client directly.
     pub const IPIP: Self = Self(2);
     /// The packet gets an address of the edge as its source and the backend's as its destination; what
     /// the backend answers comes back through the edge, and gets the service's address as its source.
     pub const FULL_NAT: Self = Self(3);
+    /// As [`Self::IPIP`], with a header of UDP and one of Generic UDP Encapsulation in between
+    /// (draft-ietf-intarea-gue).
+    pub const GUE: Self = Self(4);
 }
 
 /// What the outer header of a tunnel has beside the target's address.
@@ -44,7 +47,7 @@ impl Outer {
     pub const TTL: u8 = 64;
 
     /// From an IPv4 address of this edge to one of a backend, with the sum of all words of the
-    /// header that are the same for every packet: all but type of service and total length.
+    /// header that are the same for every packet: all but type of service, total length and protocol.
     pub fn v4(source: [u8; 4], destination: [u8; 4]) -> Self {
         let [a, b, c, d] = source;
         let [e, f, g, h] = destination;
@@ -52,7 +55,7 @@ impl Outer {
             [0x45, 0],
             // Don't fragment, for the packet fits; so the identification may be 0 (RFC 6864, 4.1).
             [0x40, 0],
-            [Self::TTL, 4],
+            [Self::TTL, 0],
             [a, b],
             [c, d],
             [e, f],
@@ -167,7 +170,7 @@ pub struct Target {
     pub address: Address,
     /// What is put around packets, if something is.
     pub outer: Outer,
-    /// What packets are translated to, if they are.
+    /// What packets are translated to, if they are; of a tunnel of UDP the port alone.
     pub nat: Nat,
 }
 

@@ -204,5 +204,6 @@ headers! {
     Bytes<2> = 2,
     Bytes<4> = 4,
     Bytes<10> = 10,
+    Bytes<12> = 12,
     Bytes<64> = 64,
 }

@@ -221,7 +221,7 @@ fn tunnels_end_on_a_far_backend_that_answers_directly() {
         let (length, answering) = socket.recv_from(&mut buffer).unwrap();
         assert_eq!(&buffer[..length], b"far 1");
         assert_eq!(answering, SocketAddr::new(service, PORT));
-        assert_eq!(end.packets()[family], 1);
+        assert_eq!(end.packets()[family][family], 1);
 
         // Neither a tunnel that leads elsewhere nor any other packet is taken apart.
         let elsewhere = lab.backends[0].addresses()[family];
@@ -230,7 +230,7 @@ fn tunnels_end_on_a_far_backend_that_answers_directly() {
             .enter(|| UdpFlow::open((target, PORT), None))
             .unwrap();
         assert_eq!(plain.ask().unwrap(), "far");
-        assert_eq!(end.packets()[family], 1);
+        assert_eq!(end.packets()[family][family], 1);
     }
     drop(end);
     let port = backend.run("ip link show eth0");

@@ -1,13 +1,14 @@
 //! Sends a packet on to its target. One file per mode.
 
+pub mod envelope;
 pub mod full_nat;
+mod gue;
 pub mod hop;
-pub mod ipip;
 pub mod l2_dsr;
 
 use lb_common::{Address, ForwardMode, Verdict, Way};
 
-pub use self::ipip::{Envelope, Tunnel};
+pub use self::envelope::{Envelope, Tunnel};
 use crate::parse::Packet;
 
 #[cfg(test)]
@@ -59,11 +60,15 @@ pub fn write(
         ForwardMode::L2_DSR => {
             hop::take(&mut frame).ok_or(Verdict::TtlExpired)?;
             l2_dsr::write(frame.ethernet(), next_hop, source);
-            Ok(Envelope::NONE)
+            Ok(Envelope::none(frame.family()))
         }
         ForwardMode::IPIP => {
-            let envelope = Envelope::around(&frame, flow.ip_length, backend());
-            let envelope = envelope.ok_or(Verdict::NoTarget)?;
+            let envelope = Envelope::ipip(&frame, &flow.tuple, flow.ip_length, backend());
+            hop::take(&mut frame).ok_or(Verdict::TtlExpired)?;
+            Ok(envelope)
+        }
+        ForwardMode::GUE => {
+            let envelope = Envelope::gue(&frame, &flow.tuple, flow.ip_length, backend());
             hop::take(&mut frame).ok_or(Verdict::TtlExpired)?;
             Ok(envelope)
         }

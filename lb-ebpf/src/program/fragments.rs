@@ -2,7 +2,7 @@
 //! it.
 
 use aya_ebpf::bindings::xdp_md;
-use lb_common::{FlowEvent, FragmentKey, FragmentRoute, Tuple, Verdict};
+use lb_common::{FlowEvent, FragmentKey, FragmentRoute, Ports, Tuple, Verdict};
 use lb_ebpf::{
     fragment,
     parse::{Family, Flow},
@@ -79,9 +79,11 @@ fn target(flow: &Flow, service: &Service, chosen: u16, bytes: u64) -> Result<u16
 pub(super) fn follow(context: *mut xdp_md, family: Family) -> Outcome {
     let mut packet = Packet::new(context);
     let bytes = packet.length();
-    let Some(fragment) = fragment::fragment(&mut packet.cursor(), family) else {
+    let Some(mut fragment) = fragment::fragment(&mut packet.cursor(), family) else {
         return counted(Verdict::FragmentUnknown, bytes);
     };
+    // The others have none, and all are to take the same way through a network that spreads flows.
+    fragment.packet.flow.tuple.ports = Ports::new(0, 0);
     let route = tables::fragment_route(&FragmentKey::new(&fragment.packet.flow.tuple, fragment.id));
     let Some(route) = route.filter(|route| route.is_live(clock::now())) else {
         return counted(Verdict::FragmentUnknown, bytes);

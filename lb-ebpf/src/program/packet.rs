@@ -59,7 +59,8 @@ impl Packet {
         if self.grow(growth).is_none() {
             return Err(Verdict::NoHeadroom);
         }
-        let written = envelope.write(&mut self.cursor(), &target.way(), &target.tunnel());
+        let (way, tunnel) = (target.way(), target.tunnel());
+        let written = envelope.write(&mut self.cursor(), &way, &tunnel, || target.port());
         written.ok_or(Verdict::NoHeadroom)
     }
 

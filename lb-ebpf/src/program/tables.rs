@@ -312,13 +312,20 @@ impl Target {
     pub(super) fn nat(&self) -> Nat {
         // SAFETY: as for the way there.
         let nat = unsafe { &raw const (*self.element).nat };
-        // SAFETY: an element of an array is never freed, and its words are aligned.
-        let port = unsafe { ptr::read_volatile((&raw const (*nat).port).cast::<u16>()) };
         Nat {
             source: Address::of_words(four_words(nat.cast())),
-            port: port.to_ne_bytes(),
+            port: self.port(),
             ..Nat::NONE
         }
+    }
+
+    /// The port of [`Self::nat`], or of its tunnel.
+    #[inline(always)]
+    pub(super) fn port(&self) -> [u8; 2] {
+        // SAFETY: as for the way there.
+        let port = unsafe { &raw const (*self.element).nat.port }.cast::<u16>();
+        // SAFETY: an element of an array is never freed, and its words are aligned.
+        unsafe { ptr::read_volatile(port) }.to_ne_bytes()
     }
 }
 

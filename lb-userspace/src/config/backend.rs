@@ -4,13 +4,14 @@ use crate::{
     refusal,
 };
 
+/// The port that is registered for GUE (draft-ietf-intarea-gue-09).
+const GUE_PORT: u16 = 6080;
+
 /// Reads a `[[backend]]`.
 pub(super) fn read(backend: &mut Table<'_>) -> Option<Backend> {
     let name = backend.required("name", "\"a\"", leaf::name);
     let address = backend.required("address", "\"10.0.1.11\"", leaf::address);
-    let modes = [Forward::L2Dsr, Forward::Ipip, Forward::FullNat];
-    let modes = modes.map(|mode| (mode.as_str(), mode));
-    let forward = backend.or("forward", Forward::L2Dsr, leaf::one_of(&modes));
+    let forward = forward(backend);
     let port = backend.optional("port", leaf::port);
     if port.is_some() && forward != Forward::FullNat {
         backend.wrong("port", refusal::service::port_without_nat(forward.as_str()));
@@ -29,6 +30,23 @@ pub(super) fn read(backend: &mut Table<'_>) -> Option<Backend> {
     })
 }
 
+/// How packets reach it.
+fn forward(backend: &mut Table<'_>) -> Forward {
+    let gue = Forward::Gue { port: GUE_PORT };
+    let modes = [Forward::L2Dsr, Forward::Ipip, gue, Forward::FullNat];
+    let modes = modes.map(|mode| (mode.as_str(), mode));
+    let forward = backend.or("forward", Forward::L2Dsr, leaf::one_of(&modes));
+    match backend.optional("gue_port", leaf::port) {
+        Some(port) if forward == gue => Forward::Gue { port },
+        Some(_) => {
+            let wrong = refusal::service::gue_port_without_gue(forward.as_str());
+            backend.wrong("gue_port", wrong);
+            forward
+        }
+        None => forward,
+    }
+}
+
 fn probed_at(probe: &mut Table<'_>) -> Option<ProbedAt> {
     Some(ProbedAt {
         address: probe.optional("address", leaf::address),
@@ -43,7 +61,7 @@ mod tests {
             parse,
             tests::{expect, mistakes, with},
         },
-        model::ProbedAt,
+        model::{Forward, ProbedAt},
     };
 
     const SYNTAX: &str = "use an IP address like \"192.0.2.1\" or \"2001:db8::1\"";
@@ -138,6 +156,18 @@ mod tests {
     }
 
     #[test]
+    fn datagrams_go_to_the_registered_port_or_to_the_one_that_is_named() {
+        let forward = |keys: &str| {
+            let text = with("\"10.0.0.1\"", &format!("\"10.0.0.1\"\n{keys}"));
+            parse(&text).unwrap().model.backends["a"].forward
+        };
+        let gue = |port| Forward::Gue { port };
+        assert_eq!(forward("forward = \"gue\""), gue(6080));
+        let named = "forward = \"gue\"\ngue_port = 4789";
+        assert_eq!(forward(named), gue(4789));
+    }
+
+    #[test]
     fn a_backend_may_be_probed_elsewhere() {
         let at = |keys: &str| {
             with(
@@ -177,13 +207,13 @@ mod tests {
                 (
                     "address = \"10.0.0.1\"\nforward = \"gre\"",
                     &[
-                        "backend[0].forward: \"gre\" is unknown; use \"l2-dsr\" or \"ipip\" or \"full-nat\"",
+                        "backend[0].forward: \"gre\" is unknown; use \"l2-dsr\" or \"ipip\" or \"gue\" or \"full-nat\"",
                     ],
                 ),
                 (
                     "address = \"10.0.0.1\"\nplace = \"EU\"",
                     &[
-                        "backend[0].place: unknown key; known here: name, address, forward, port, location, region, probe",
+                        "backend[0].place: unknown key; known here: name, address, forward, gue_port, port, location, region, probe",
                     ],
                 ),
             ],

@@ -1,6 +1,6 @@
-//! No way of forwarding carries packets of one family to a backend's address of the other.
+//! Tunnels alone carry packets of one family to a backend's address of the other.
 
-use std::{collections::BTreeMap, net::IpAddr};
+use std::collections::BTreeMap;
 
 use super::{
     nesting::Links,
@@ -13,7 +13,7 @@ use crate::{
 
 /// Compares every service with the backends that it leads to. Where it can use none of a group, with
 /// the groups in it, the service is wrong; else those members that it can not use, each of them once.
-/// Multivalue may mix families (D52), and so may explicit stages.
+/// Multivalue may mix families (D52), and so may explicit stages; and a backend behind a tunnel is of both.
 pub(super) fn check(
     root: &Table<'_>,
     services: &[Found<Service>],
@@ -21,28 +21,27 @@ pub(super) fn check(
     backends: &[Found<Backend>],
     links: &Links,
 ) {
-    let addresses: BTreeMap<&Name, IpAddr> = backends
+    let backends: BTreeMap<&Name, &Backend> = backends
         .iter()
-        .map(|Found { value, .. }| (&value.name, value.address))
+        .map(|Found { value, .. }| (&value.name, value))
         .collect();
-    let members_of = |group: &Group| -> Vec<(usize, Name, IpAddr)> {
-        let found =
-            |(i, _, name): (usize, &Member, &Name)| Some((i, name.clone(), *addresses.get(name)?));
+    let members_of = |group: &Group| -> Vec<(usize, &Backend)> {
+        let found = |(i, _, name): (usize, &Member, &Name)| Some((i, *backends.get(name)?));
         group.backends().filter_map(found).collect()
     };
+    let takes = |backend: &Backend, service: &Service| backend.takes(service.address.is_ipv4());
     for Found { path, value: group } in groups {
         let members = members_of(group);
         let mut partly_served = Vec::new();
         for Found { path, value } in services {
-            let usable = |address: &IpAddr| family(*address) == family(value.address);
-            let serves = members.iter().any(|(.., it)| usable(it));
+            let serves = members.iter().any(|(_, it)| takes(it, value));
             if let Some(key) = key_of(value, &group.name) {
                 let within = links.within(&group.name);
                 let inner = groups.iter().filter(|it| within.contains(&it.value.name));
                 let all: Vec<_> = inner.flat_map(|it| members_of(&it.value)).collect();
                 match all.first() {
-                    Some((.., other)) if !all.iter().any(|(.., it)| usable(it)) => {
-                        let [ours, theirs] = [value.address, *other].map(family);
+                    Some((_, other)) if !all.iter().any(|(_, it)| takes(it, value)) => {
+                        let [ours, theirs] = [value.address, other.address].map(family);
                         let (service, group) = (&value.name, &group.name);
                         let wrong =
                             refusal::service::group_of_other_family(service, ours, group, theirs);
@@ -61,13 +60,12 @@ pub(super) fn check(
                 partly_served.push(value);
             }
         }
-        for (i, name, address) in members {
-            let other = |it: &&&Service| family(it.address) != family(address);
-            if let Some(service) = partly_served.iter().find(other) {
+        for (i, backend) in members {
+            if let Some(service) = partly_served.iter().find(|it| !takes(backend, it)) {
                 let wrong = refusal::service::backend_of_other_family(
-                    &name,
-                    family(address),
-                    address,
+                    &backend.name,
+                    family(backend.address),
+                    backend.address,
                     &service.name,
                     family(service.address),
                     service.address,
@@ -102,11 +100,34 @@ mod tests {
 
     const V4: [&str; 3] = ["203.0.113.10", "10.0.0.1", "10.0.0.2"];
     const V6: [&str; 3] = ["2001:db8::10", "2001:db8::1", "2001:db8::2"];
-    const MEND: &str = "use backends of the service's family: no way of forwarding changes it";
+    const MEND: &str =
+        "use backends of the service's family, or a tunnel: `forward = \"ipip\"` or `\"gue\"`";
 
     #[test]
-    fn all_modes_take_either_family_and_no_mixture() {
-        for mode in ["l2-dsr", "ipip", "full-nat"] {
+    fn a_tunnel_takes_both_families_from_services_of_either() {
+        let second = "[[service]]\nname = \"s6\"\naddress = \"2001:db8:9::10\"\nprotocol = \"tcp\"\n\
+            port = 80\ngroup = \"g\"\n";
+        for [vip, a, b] in [V4, V6] {
+            for backends in [
+                [a, b],
+                [V4[1], V6[1]],
+                [V6[1], V4[1]],
+                [V4[1], V4[2]],
+                [V6[1], V6[2]],
+            ] {
+                for tunnel in ["ipip", "gue"] {
+                    assert_eq!(with(vip, backends, tunnel), [""; 0]);
+                }
+            }
+        }
+        let tunnels = GOOD.replace("\"10.0.0.2\"", "\"2001:db8::2\"\nforward = \"ipip\"");
+        let tunnels = tunnels.replace("\"10.0.0.1\"", "\"10.0.0.1\"\nforward = \"ipip\"");
+        assert_eq!(mistakes(&format!("{tunnels}{second}")), [""; 0]);
+    }
+
+    #[test]
+    fn without_a_tunnel_every_mode_takes_either_family_and_no_mixture() {
+        for mode in ["l2-dsr", "full-nat"] {
             for ([vip, a, b], [other, _, c], [family, strange]) in
                 [(V4, V6, ["IPv4", "IPv6"]), (V6, V4, ["IPv6", "IPv4"])]
             {
@@ -126,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn services_of_both_families_share_no_group() {
+    fn without_a_tunnel_services_of_both_families_share_no_group() {
         let second = "[[service]]\nname = \"s6\"\naddress = \"2001:db8::10\"\nprotocol = \"tcp\"\n\
             port = 80\ngroup = \"g\"\n";
         let all = format!(

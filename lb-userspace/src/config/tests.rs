@@ -358,5 +358,5 @@ fn the_annotated_file_names_every_key() {
             keys += 1;
         }
     }
-    assert_eq!(keys, 202);
+    assert_eq!(keys, 203);
 }

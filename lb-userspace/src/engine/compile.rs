@@ -329,7 +329,7 @@ impl Engine {
             spec.source = *source;
             let ours = match backend.forward {
                 Forward::FullNat => self.model.edge.nat.source(backend.address),
-                Forward::Ipip | Forward::L2Dsr => None,
+                Forward::Gue { .. } | Forward::Ipip | Forward::L2Dsr => None,
             };
             spec.edge_address = ours.or(*edge_address);
             spec.mtu = mtu.saturating_sub(header);

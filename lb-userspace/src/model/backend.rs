@@ -11,8 +11,13 @@ pub enum Forward {
     /// With the edge's address in the place of the client's, there and back through the edge; it needs
     /// nothing for that.
     FullNat,
-    /// In a packet of the same family from the edge to it, maybe through gateways; it unpacks it,
-    /// has the service address and answers directly.
+    /// As with [`Self::Ipip`], in a datagram to this port of it.
+    Gue {
+        /// The port.
+        port: u16,
+    },
+    /// In a packet from the edge to it, of the family of its address, maybe through gateways; it unpacks
+    /// it, has the service address and answers directly.
     Ipip,
     /// By its MAC address; it has the service address on its loopback and answers directly.
     L2Dsr,
@@ -23,6 +28,7 @@ impl Forward {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::FullNat => "full-nat",
+            Self::Gue { .. } => "gue",
             Self::Ipip => "ipip",
             Self::L2Dsr => "l2-dsr",
         }
@@ -32,26 +38,39 @@ impl Forward {
     pub fn mode(self) -> ForwardMode {
         match self {
             Self::FullNat => ForwardMode::FULL_NAT,
+            Self::Gue { .. } => ForwardMode::GUE,
             Self::Ipip => ForwardMode::IPIP,
             Self::L2Dsr => ForwardMode::L2_DSR,
         }
     }
 
-    /// The one that a number in the kernel's tables stands for.
-    pub fn of_mode(mode: ForwardMode) -> Option<Self> {
-        [Self::FullNat, Self::Ipip, Self::L2Dsr]
+    /// The one that a number in the kernel's tables stands for, beside the backend's port there.
+    fn of_mode(mode: ForwardMode, port: u16) -> Option<Self> {
+        [Self::FullNat, Self::Gue { port }, Self::Ipip, Self::L2Dsr]
             .into_iter()
             .find(|it| it.mode() == mode)
+    }
+
+    /// The port that it leads to, of a tunnel that has one.
+    pub fn tunnel_port(self) -> Option<u16> {
+        match self {
+            Self::Gue { port } => Some(port),
+            Self::FullNat | Self::Ipip | Self::L2Dsr => None,
+        }
     }
 
     /// Bytes that packets to `address` grow by, if they come from an address of the edge: those find
     /// their way through gateways.
     pub fn growth_from_edge(self, address: IpAddr) -> Option<u16> {
-        match (self, address) {
-            (Self::FullNat, _) => Some(0),
-            (Self::Ipip, IpAddr::V4(_)) => Some(20),
-            (Self::Ipip, IpAddr::V6(_)) => Some(40),
-            (Self::L2Dsr, _) => None,
+        let header = match address {
+            IpAddr::V4(_) => 20,
+            IpAddr::V6(_) => 40,
+        };
+        match self {
+            Self::FullNat => Some(0),
+            Self::Gue { .. } => Some(header + 12),
+            Self::Ipip => Some(header),
+            Self::L2Dsr => None,
         }
     }
 }
@@ -94,6 +113,14 @@ impl Backend {
         }
     }
 
+    /// Whether packets of IPv4, or else of IPv6, can reach it: a tunnel takes both.
+    pub fn takes(&self, v4: bool) -> bool {
+        match self.forward {
+            Forward::Gue { .. } | Forward::Ipip => true,
+            Forward::FullNat | Forward::L2Dsr => self.address.is_ipv4() == v4,
+        }
+    }
+
     /// Where the network has to take its packets.
     pub fn destination(&self) -> Destination {
         Destination {
@@ -127,10 +154,11 @@ impl Identity {
     /// The backend that a target in the kernel's tables leads to; none if the id is free.
     pub fn of(target: &Target) -> Option<Self> {
         let port = u16::from_be_bytes(target.nat.port);
+        let forward = Forward::of_mode(target.forward, port)?;
         Some(Self {
             address: target.address.into(),
-            forward: Forward::of_mode(target.forward)?,
-            port: (port != 0).then_some(port),
+            forward,
+            port: (port != 0 && forward.tunnel_port().is_none()).then_some(port),
         })
     }
 
@@ -143,8 +171,9 @@ impl Identity {
         let mut bytes = [0; 20];
         bytes[..16].copy_from_slice(&v6.octets());
         bytes[16] = self.forward.mode().0;
-        bytes[17] = u8::from(self.port.is_some());
-        bytes[18..].copy_from_slice(&self.port.unwrap_or(0).to_be_bytes());
+        let port = self.port.or(self.forward.tunnel_port());
+        bytes[17] = u8::from(port.is_some());
+        bytes[18..].copy_from_slice(&port.unwrap_or(0).to_be_bytes());
         bytes
     }
 }

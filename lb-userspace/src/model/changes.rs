@@ -7,18 +7,7 @@ use super::{Group, Model, Name};
 /// What differs between two models, one line each: `backend a: address 10.0.0.1 -> 10.0.0.2`.
 pub fn changes(old: &Model, new: &Model) -> Vec<String> {
     let mut lines = Vec::new();
-    if old.edge.startup_grace != new.edge.startup_grace {
-        lines.push("edge: startup_grace changed".to_owned());
-    }
-    if old.edge.nat.sources != new.edge.nat.sources {
-        lines.push("edge: nat_source changed".to_owned());
-    }
-    if old.edge.flow_idle != new.edge.flow_idle {
-        lines.push("edge: flow_idle changed".to_owned());
-    }
-    if old.edge.location != new.edge.location {
-        lines.push("edge: location changed".to_owned());
-    }
+    edge(old, new, &mut lines);
     if old.whereabouts != new.whereabouts {
         lines.push("where clients are: changed".to_owned());
     }
@@ -30,6 +19,11 @@ pub fn changes(old: &Model, new: &Model) -> Vec<String> {
         |a, b, out| {
             out.field("address", a.address, b.address);
             out.field("forward", a.forward.as_str(), b.forward.as_str());
+            out.opaque(
+                "gue_port",
+                &a.forward.tunnel_port(),
+                &b.forward.tunnel_port(),
+            );
             out.opaque("port", &a.port, &b.port);
             out.opaque("probe", &a.probe, &b.probe);
             out.opaque("location", &a.location, &b.location);
@@ -65,6 +59,18 @@ pub fn changes(old: &Model, new: &Model) -> Vec<String> {
         },
     );
     lines
+}
+
+fn edge(old: &Model, new: &Model, lines: &mut Vec<String>) {
+    let (a, b) = (&old.edge, &new.edge);
+    let changed = [
+        ("startup_grace", a.startup_grace != b.startup_grace),
+        ("nat_source", a.nat.sources != b.nat.sources),
+        ("flow_idle", a.flow_idle != b.flow_idle),
+        ("location", a.location != b.location),
+    ];
+    let changed = changed.into_iter().filter(|(_, differs)| *differs);
+    lines.extend(changed.map(|(key, _)| format!("edge: {key} changed")));
 }
 
 /// The keys of `[edge]` that differ and take effect only at a start.

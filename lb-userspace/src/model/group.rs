@@ -196,9 +196,9 @@ impl fmt::Display for Who {
 pub struct MinHealthy {
     /// Of all.
     pub all: u32,
-    /// Of those with IPv4 addresses.
+    /// Of the backends that can serve clients of IPv4.
     pub v4: u32,
-    /// Of those with IPv6 addresses.
+    /// Of the backends that can serve clients of IPv6.
     pub v6: u32,
 }
 

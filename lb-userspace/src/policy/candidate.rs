@@ -1,9 +1,9 @@
 //! Members that are in the running.
 
-use std::{borrow::Cow, fmt, net::IpAddr, time::Duration};
+use std::{borrow::Cow, fmt, time::Duration};
 
 use super::{Client, MemberIndex};
-use crate::model::{Admin, Health, Location, Member, MemberState, Ramp};
+use crate::model::{Admin, Backend, Health, Location, Member, MemberState, Ramp};
 
 /// A member of a group, as it stands for all clients.
 #[derive(Clone, Debug)]
@@ -66,10 +66,10 @@ pub(super) struct Families {
 }
 
 impl Families {
-    pub(super) fn of(address: IpAddr) -> Self {
+    pub(super) fn of(backend: &Backend) -> Self {
         Self {
-            v4: address.is_ipv4(),
-            v6: address.is_ipv6(),
+            v4: backend.takes(true),
+            v6: backend.takes(false),
         }
     }
 

@@ -78,7 +78,7 @@ impl<'a> Roster<'a> {
         };
         match &member.who {
             Who::Backend(name) => {
-                candidate.families = Families::of(self.scene.backends[name].address);
+                candidate.families = Families::of(&self.scene.backends[name]);
                 candidate.unreachable = state.unreachable.as_deref();
                 candidate.ramp = state.ramp;
                 candidate.probed = state.latency;

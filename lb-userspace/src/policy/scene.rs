@@ -44,7 +44,7 @@ impl<'a> Scene<'a> {
 /// What decides of a client: all clients of a class have the same.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Client {
-    /// Whether its packets, and so its backends, are of IPv4.
+    /// Whether its packets are of IPv4, so that its backends must take those.
     pub v4: bool,
     /// For each group the member that its address is mapped to.
     pub members: BTreeMap<Name, MemberIndex>,

@@ -16,16 +16,21 @@ refusals! {
         "packets keep their port with \"{forward}\"";
         "remove it, or use `forward = \"full-nat\"`";
 
-    /// No way of forwarding carries packets of one family to a backend's address of the other, and
-    /// the group has backends of the other family only.
+    /// Only the datagrams of `gue` go to a port of their own.
+    "gue-port-without-gue" gue_port_without_gue(forward):
+        "\"{forward}\" makes no datagrams";
+        "remove it, or use `forward = \"gue\"`";
+
+    /// Tunnels alone carry packets of one family to a backend's address of the other, and the group has
+    /// backends of the other family only, none of them behind a tunnel.
     "group-of-other-family" group_of_other_family(service, family, group, other):
         "\"{service}\" has an {family} address, and all backends of group \"{group}\" have {other} ones";
-        "use backends of the service's family: no way of forwarding changes it";
+        "use backends of the service's family, or a tunnel: `forward = \"ipip\"` or `\"gue\"`";
 
     /// As for the whole group, for one of its backends.
     "backend-of-other-family" backend_of_other_family(backend, family, address, service, other, vip):
         "backend \"{backend}\" has the {family} address {address}, and service \"{service}\" of this group has the {other} address {vip}";
-        "use backends of the service's family: no way of forwarding changes it";
+        "use backends of the service's family, or a tunnel: `forward = \"ipip\"` or `\"gue\"`";
 
     /// A rule has to say what becomes of its clients.
     "rule-without-route" rule_without_route():

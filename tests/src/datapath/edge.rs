@@ -24,7 +24,8 @@ use lb_userspace::dataplane::{PacketLines, monotonic, object::OBJECT};
 pub use self::{
     settings::Settings,
     targets::{
-        ENDS_V4, ENDS_V6, forwarded, target, through_v4, through_v6, translated_v4, translated_v6,
+        ENDS_V4, ENDS_V6, GUE_PORT, THROUGH, Through, forwarded, gue_v4, gue_v6, target,
+        through_v4, through_v6, translated_v4, translated_v6,
     },
 };
 use super::packet::{self, Packet};

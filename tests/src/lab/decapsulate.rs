@@ -9,8 +9,8 @@ use aya::{
 use super::host::{Host, INTERFACE};
 use crate::PROGRAMS;
 
-/// The end of a tunnel on a host: 4in4 and 6in6 packets for its own addresses are taken apart, and
-/// the inner ones go up. Dropping it ends that.
+/// The end of a tunnel on a host: packets of both families in others of IPv4 and of IPv6 for its own
+/// addresses, and in datagrams of GUE, are taken apart, and the inner ones go up. Dropping it ends that.
 #[derive(Debug)]
 pub struct TunnelEnd {
     /// Holds program, link and map.
@@ -61,16 +61,28 @@ impl TunnelEnd {
             .expect("it is loaded")
     }
 
-    /// How many packets it has taken apart: 4in4, 6in6.
-    pub fn packets(&self) -> [u64; 2] {
+    /// How many packets it has taken apart, by the families of the outer and of the inner one, IPv4 first.
+    pub fn packets(&self) -> [[u64; 2]; 2] {
+        self.counted(0)
+    }
+
+    /// The same of those that came in datagrams.
+    pub fn datagrams(&self) -> [[u64; 2]; 2] {
+        self.counted(4)
+    }
+
+    fn counted(&self, first: u32) -> [[u64; 2]; 2] {
         let map = self
             .object
             .map("DECAPSULATED")
             .expect("it is in the object");
         let map = PerCpuArray::<_, u64>::try_from(map).expect("it counts per CPU");
-        [0, 1].map(|index| {
-            let counts = map.get(&index, 0).expect("it has two elements");
+        let count = |index| {
+            let counts = map
+                .get(&(first + index), 0)
+                .expect("it has such an element");
             counts.iter().sum()
-        })
+        };
+        [[0, 1], [2, 3]].map(|inner| inner.map(count))
     }
 }

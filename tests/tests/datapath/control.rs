@@ -107,11 +107,8 @@ fn packets() -> [Packet; 4] {
 #[test]
 fn case_6_and_7_an_error_goes_to_the_backend_of_its_flow_with_an_entry_or_without() {
     for packet in packets() {
-        let through = match packet.tuple().client.is_v4() {
-            true => edge::through_v4,
-            false => edge::through_v6,
-        };
-        for target in [edge::target(1), through(edge::target(1))] {
+        for (mode, through) in edge::THROUGH {
+            let target = through(edge::target(1));
             let mut edge = Edge::serving(&Settings::default(), &packet);
             edge.set_target(1, target);
             for known in [false, true] {
@@ -121,7 +118,7 @@ fn case_6_and_7_an_error_goes_to_the_backend_of_its_flow_with_an_entry_or_withou
                         action: XDP_TX,
                         frame: edge::forwarded(&frame, &target),
                     };
-                    assert_eq!(edge.run(&frame), expected, "known: {known}");
+                    assert_eq!(edge.run(&frame), expected, "{mode}, known: {known}");
                 }
                 assert_eq!(edge.entries(), entries, "an error is no packet of its flow");
                 edge.run(&packet.bytes());

@@ -61,12 +61,7 @@ fn routes(edge: &Edge) -> Vec<(FragmentKey, FragmentRoute)> {
 #[test]
 fn case_12_all_fragments_of_a_packet_go_to_one_backend_as_the_mode_says() {
     for packet in packets() {
-        let through = match packet.tuple().client.is_v4() {
-            true => edge::through_v4,
-            false => edge::through_v6,
-        };
-        let direct: fn(Target) -> Target = |target| target;
-        for through in [direct, through] {
+        for (mode, through) in edge::THROUGH {
             let mut edge = Edge::serving(&Settings::default(), &packet);
             let target = |id: u16| through(edge::target(id as u8));
             for id in 1..=4 {
@@ -86,11 +81,11 @@ fn case_12_all_fragments_of_a_packet_go_to_one_backend_as_the_mode_says() {
                         action: XDP_TX,
                         frame: edge::forwarded(frame, &target(backend)),
                     };
-                    assert_eq!(edge.run(frame), expected);
+                    assert_eq!(edge.run(frame), expected, "{mode}");
                 }
                 seen.insert(backend);
             }
-            assert_eq!(seen.len(), 4);
+            assert_eq!(seen.len(), 4, "{mode}");
             assert_eq!(edge.verdict(Verdict::Forwarded).packets, 120);
             assert_eq!(edge.service(WEB.id).packets, 120);
             assert_eq!(edge.events(FlowEvent::Miss), 40);

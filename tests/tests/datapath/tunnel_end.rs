@@ -2,7 +2,10 @@
 
 use lb_tests::{
     datapath::{
-        edge::{ENDS_V4, ENDS_V6, Ran, XDP_PASS, forwarded, target, through_v4, through_v6},
+        edge::{
+            ENDS_V4, ENDS_V6, Ran, Through, XDP_PASS, forwarded, gue_v4, gue_v6, target,
+            through_v4, through_v6,
+        },
         packet::{Packet, data, set_ip_checksum, syn_v6},
     },
     lab::TunnelEnd,
@@ -16,14 +19,11 @@ fn end() -> TunnelEnd {
 }
 
 /// The packet as it leaves the edge in a tunnel, and as it is in there.
-fn tunnelled(packet: &Packet) -> (Vec<u8>, Vec<u8>) {
+fn tunnelled(packet: &Packet, through: Through) -> (Vec<u8>, Vec<u8>) {
     let frame = packet.clone().payload(100).bytes();
     let direct = target(1);
-    let through = match frame[OUTER] >> 4 {
-        4 => through_v4(direct),
-        _ => through_v6(direct),
-    };
-    (forwarded(&frame, &through), forwarded(&frame, &direct))
+    let tunnelled = forwarded(&frame, &through(direct));
+    (tunnelled, forwarded(&frame, &direct))
 }
 
 /// What is changed in a frame.
@@ -50,25 +50,22 @@ fn mended(frame: &mut [u8], change: impl FnOnce(&mut [u8])) {
 #[test]
 fn what_the_edge_sends_is_taken_apart() {
     let end = end();
-    for packet in [data(), syn_v6()] {
-        let (outer, inner) = tunnelled(&packet);
-        let ran = Ran::of(end.program(), &outer);
-        let action = XDP_PASS;
-        assert_eq!(
-            ran,
-            Ran {
-                action,
-                frame: inner
-            }
-        );
+    for through in [through_v4 as Through, through_v6, gue_v4, gue_v6] {
+        for packet in [data(), syn_v6()] {
+            let (outer, frame) = tunnelled(&packet, through);
+            let ran = Ran::of(end.program(), &outer);
+            let action = XDP_PASS;
+            assert_eq!(ran, Ran { action, frame });
+        }
     }
-    assert_eq!(end.packets(), [1, 1]);
+    assert_eq!(end.packets(), [[1, 1], [1, 1]]);
+    assert_eq!(end.datagrams(), [[1, 1], [1, 1]]);
 }
 
 #[test]
 fn a_tunnel_of_ipv4_with_any_fault_passes_untouched() {
     let end = end();
-    let (frame, _) = tunnelled(&data());
+    let (frame, _) = tunnelled(&data(), through_v4);
     all_pass_untouched(
         &end,
         &frame,
@@ -95,13 +92,13 @@ fn a_tunnel_of_ipv4_with_any_fault_passes_untouched() {
             ("no whole header", |frame| frame.truncate(OUTER + 19)),
         ],
     );
-    assert_eq!(end.packets(), [0, 0]);
+    assert_eq!(end.packets(), [[0, 0], [0, 0]]);
 }
 
 #[test]
 fn a_tunnel_of_ipv6_with_any_fault_passes_untouched() {
     let end = end();
-    let (frame, _) = tunnelled(&syn_v6());
+    let (frame, _) = tunnelled(&syn_v6(), through_v6);
     all_pass_untouched(
         &end,
         &frame,
@@ -122,5 +119,30 @@ fn a_tunnel_of_ipv6_with_any_fault_passes_untouched() {
             ("no whole header", |frame| frame.truncate(OUTER + 39)),
         ],
     );
-    assert_eq!(end.packets(), [0, 0]);
+    assert_eq!(end.packets(), [[0, 0], [0, 0]]);
+}
+
+#[test]
+fn a_datagram_with_any_fault_passes_untouched() {
+    const UDP: usize = OUTER + 20;
+    let end = end();
+    let (frame, _) = tunnelled(&data(), gue_v4);
+    all_pass_untouched(
+        &end,
+        &frame,
+        &[
+            ("a port for others", |frame| frame[UDP] = 0x7f),
+            ("another port", |frame| frame[UDP + 3] ^= 1),
+            ("a byte more than it says", |frame| frame[UDP + 5] -= 1),
+            ("a byte less than it says", |frame| frame[UDP + 5] += 1),
+            ("a checksum", |frame| frame[UDP + 7] = 1),
+            ("another variant", |frame| frame[UDP + 8] = 0x40),
+            ("a control message", |frame| frame[UDP + 8] = 0x20),
+            ("options", |frame| frame[UDP + 8] = 1),
+            ("another protocol", |frame| frame[UDP + 9] = 47),
+            ("flags", |frame| frame[UDP + 11] = 1),
+            ("IPv6 within", |frame| frame[UDP + 12] = 0x65),
+        ],
+    );
+    assert_eq!(end.datagrams(), [[0, 0], [0, 0]]);
 }

@@ -10,18 +10,26 @@ use super::{
     rig::{PORT, WEB, lab, start, verdict, wait_all_up, wait_served},
 };
 
-/// The service's port for each way to forward.
-const MODES: [(&str, u16); 3] = [("l2-dsr", 53), ("ipip", 54), ("full-nat", 55)];
+/// The service's port for each way to forward, and whether the backends' addresses are of the other family.
+const MODES: [(&str, bool, u16); 6] = [
+    ("l2-dsr", false, 53),
+    ("ipip", false, 54),
+    ("full-nat", false, 55),
+    ("ipip", true, 56),
+    ("gue", false, 57),
+    ("gue", true, 58),
+];
 
 /// A service of each family for each way, over the same two backends.
 fn tables(lab: &Lab) -> String {
     let mut text = String::new();
     for (family, service) in SERVICES.into_iter().enumerate() {
-        for (mode, port) in MODES {
-            let name = format!("{mode}-{family}");
+        for (mode, is_mixed, port) in MODES {
+            let name = format!("{port}-{family}");
+            let outer = family ^ usize::from(is_mixed);
             let mut members = Vec::new();
             for host in &lab.backends {
-                let (backend, address) = (host.name(), host.addresses()[family]);
+                let (backend, address) = (host.name(), host.addresses()[outer]);
                 text += &format!(
                     "[[backend]]\nname = \"{backend}-{name}\"\naddress = \"{address}\"\nforward = \"{mode}\"\n"
                 );
@@ -48,7 +56,7 @@ fn case_12_long_datagrams_arrive_whole_at_the_backend_of_their_flow() {
         .clone()
         .map(|host| WebServer::start(host, host.name(), PORT))
         .collect();
-    let all = hosts.flat_map(|host| MODES.map(|(_, port)| (host, port)));
+    let all = hosts.flat_map(|host| MODES.map(|(.., port)| (host, port)));
     let _servers: Vec<_> = all
         .map(|(host, port)| UdpServer::start(host, host.name(), port))
         .collect();
@@ -59,8 +67,8 @@ fn case_12_long_datagrams_arrive_whole_at_the_backend_of_their_flow() {
             ..Settings::default()
         },
     );
-    wait_served(&daemon, 6);
-    for (mode, port) in MODES {
+    wait_served(&daemon, 2 * MODES.len());
+    for (mode, is_mixed, port) in MODES {
         for service in SERVICES {
             lab.client().enter(|| {
                 for round in 0..10 {
@@ -68,7 +76,7 @@ fn case_12_long_datagrams_arrive_whole_at_the_backend_of_their_flow() {
                     let short = flow.ask().expect("an answer");
                     // A tunnel's first too long fragment lowers what the client's kernel sends.
                     let long = (0..3).find_map(|_| flow.ask_long(3000).ok());
-                    let context = format!("{mode}, {service}, {round}");
+                    let context = format!("{mode}, {is_mixed}, {service}, {round}");
                     assert_eq!(long, Some(short), "{context}");
                 }
             });

@@ -24,6 +24,8 @@ use super::{
     rig::{PORT, status, verdict, wait_served},
 };
 
+mod tunnels;
+
 const FAMILIES: [&str; 2] = ["v4", "v6"];
 
 /// Bytes of an IP header of each family.
@@ -38,13 +40,19 @@ fn services() -> [SocketAddr; 2] {
     SERVICES.map(|address| SocketAddr::new(address, PORT))
 }
 
+/// How backends are reached: `forward`, and whether their addresses are of the other family.
+type Way = (&'static str, bool);
+
+const DIRECT: Way = ("l2-dsr", false);
+
 /// Services of both families and protocols over backends that are reached in this way.
-fn tables(mode: &str, backends: &[Host]) -> String {
+fn tables((mode, is_mixed): Way, backends: &[Host]) -> String {
     let mut text = String::new();
     for (i, family) in FAMILIES.into_iter().enumerate() {
         let mut members = Vec::new();
         for host in backends {
-            let (name, address) = (host.name(), host.addresses()[i]);
+            let outer = i ^ usize::from(is_mixed);
+            let (name, address) = (host.name(), host.addresses()[outer]);
             text += &format!(
                 "[[backend]]\nname = \"{name}-{family}\"\naddress = \"{address}\"\nforward = \"{mode}\"\n"
             );
@@ -68,8 +76,8 @@ fn tables(mode: &str, backends: &[Host]) -> String {
 
 /// The daemon on an edge, when it serves by all backends.
 #[track_caller]
-fn start<'lab>(edge: &'lab Host, mode: &str, backends: &[Host]) -> Daemon<'lab> {
-    let rest = &tables(mode, backends);
+fn start<'lab>(edge: &'lab Host, way: Way, backends: &[Host]) -> Daemon<'lab> {
+    let rest = &tables(way, backends);
     let daemon = Daemon::start(edge, Settings { edge: "", rest });
     wait_up(&daemon);
     daemon
@@ -108,16 +116,6 @@ fn narrow_lab(edges: u8) -> Lab {
     lab
 }
 
-/// Near and far clients, and a far backend at the end of tunnels.
-fn tunnel_lab() -> Lab {
-    Lab::new(Topology {
-        backends: 0,
-        far_clients: 1,
-        far_backends: 1,
-        ..Topology::default()
-    })
-}
-
 /// What `host` was told of the way to `to`: bytes of the largest packet.
 fn told_mtu(host: &Host, to: IpAddr) -> Option<usize> {
     let route = host.run(&format!("ip route get {to}"));
@@ -142,7 +140,7 @@ fn connection_on(client: &Host, service: SocketAddr, backend: &Host) -> Connecti
 fn case_7_clients_behind_a_narrow_link_are_served_by_every_backend() {
     let lab = narrow_lab(1);
     let _servers = serve(&lab.backends);
-    let daemon = start(lab.edge(), "l2-dsr", &lab.backends);
+    let daemon = start(lab.edge(), DIRECT, &lab.backends);
     let client = &lab.far_clients[0];
     for (service, own) in services().into_iter().zip(client.addresses()) {
         for backend in &lab.backends {
@@ -162,7 +160,7 @@ fn case_7_clients_behind_a_narrow_link_are_served_by_every_backend() {
 fn case_7_translated_clients_behind_a_narrow_link_are_served_by_every_backend() {
     let lab = narrow_lab(1);
     let _servers = serve(&lab.backends);
-    let daemon = start(lab.edge(), "full-nat", &lab.backends);
+    let daemon = start(lab.edge(), ("full-nat", false), &lab.backends);
     let client = &lab.far_clients[0];
     for (service, edge) in services().into_iter().zip(lab.edge().addresses()) {
         for backend in &lab.backends {
@@ -180,7 +178,7 @@ fn case_7_translated_clients_behind_a_narrow_link_are_served_by_every_backend() 
 fn case_7_an_error_follows_its_flow_to_the_backend_that_gets_no_new_ones() {
     let lab = narrow_lab(1);
     let _servers = serve(&lab.backends);
-    let daemon = start(lab.edge(), "l2-dsr", &lab.backends);
+    let daemon = start(lab.edge(), DIRECT, &lab.backends);
     let client = &lab.far_clients[0];
     let [drained, other] = [0, 1].map(|i| &lab.backends[i]);
     let open: Vec<_> = services()
@@ -206,7 +204,7 @@ fn case_7_an_error_follows_its_flow_to_the_backend_that_gets_no_new_ones() {
 fn case_7_an_edge_that_does_not_know_a_flow_sends_its_errors_to_the_same_backend() {
     let lab = narrow_lab(2);
     let _servers = serve(&lab.backends);
-    let _first = start(lab.edge(), "l2-dsr", &lab.backends);
+    let _first = start(lab.edge(), DIRECT, &lab.backends);
     let (client, router) = (&lab.far_clients[0], lab.router.as_ref().unwrap());
     let second = &lab.edges[1];
     // What the router itself has to say to the service.
@@ -231,7 +229,7 @@ fn case_7_an_edge_that_does_not_know_a_flow_sends_its_errors_to_the_same_backend
         }
     }
 
-    let second = start(second, "l2-dsr", &lab.backends);
+    let second = start(second, DIRECT, &lab.backends);
     for (connection, backend, own) in stalled {
         connection.finish().unwrap();
         assert_eq!(told_mtu(backend, own), Some(NARROW));
@@ -244,7 +242,7 @@ fn case_7_an_edge_that_does_not_know_a_flow_sends_its_errors_to_the_same_backend
 fn case_7_a_server_of_datagrams_is_told_of_the_narrow_link() {
     let lab = narrow_lab(1);
     let _servers = serve(&lab.backends);
-    let _daemon = start(lab.edge(), "l2-dsr", &lab.backends);
+    let _daemon = start(lab.edge(), DIRECT, &lab.backends);
     let client = &lab.far_clients[0];
     for (i, service) in services().into_iter().enumerate() {
         let mut flow = client.enter(|| UdpFlow::open(service, None)).unwrap();
@@ -264,67 +262,13 @@ fn case_7_a_server_of_datagrams_is_told_of_the_narrow_link() {
 }
 
 #[test]
-fn an_upload_through_a_tunnel_comes_through_in_smaller_packets() {
-    let lab = tunnel_lab();
-    let backend = &lab.far_backends[0];
-    let _servers = serve(&lab.far_backends);
-    let end = backend.decapsulate();
-    let daemon = start(lab.edge(), "ipip", &lab.far_backends);
-    for client in [lab.client(), &lab.far_clients[0]] {
-        for (i, service) in services().into_iter().enumerate() {
-            let before = verdict(&daemon, "too_big");
-            let mut connection = client.enter(|| Connection::open(service, None)).unwrap();
-            assert_eq!(connection.put(MEGABYTE).unwrap().status, 200);
-            assert!(verdict(&daemon, "too_big") > before);
-            assert_eq!(told_mtu(client, service.ip()), Some(1500 - HEADER[i]));
-            assert!(end.packets()[i] > MEGABYTE / 1500);
-        }
-    }
-}
-
-#[test]
-fn the_sender_of_a_datagram_that_is_too_big_for_a_tunnel_gets_emsgsize() {
-    let lab = tunnel_lab();
-    let _servers = serve(&lab.far_backends);
-    let _end = lab.far_backends[0].decapsulate();
-    let daemon = start(lab.edge(), "ipip", &lab.far_backends);
-    for client in [lab.client(), &lab.far_clients[0]] {
-        for ((service, own), header) in services().into_iter().zip(client.addresses()).zip(HEADER) {
-            let socket = client.enter(|| UdpSocket::bind((own, 0))).unwrap();
-            socket.connect(service).unwrap();
-            socket.set_read_timeout(Some(DEADLINE)).unwrap();
-            never_fragment(&socket, service).unwrap();
-            let is_too_big =
-                |error: io::Error| error.raw_os_error() == Some(Errno::EMSGSIZE as i32);
-            let too_big = verdict(&daemon, "too_big");
-            let datagram = [b'1'; 1500];
-            let largest = 1500 - header - 8;
-
-            assert_eq!(largest_packet(&socket, service), Ok(1500));
-            socket.send(&datagram[..largest]).unwrap();
-            assert!(is_too_big(socket.recv(&mut [0; 2048]).unwrap_err()));
-            assert_eq!(largest_packet(&socket, service), Ok(1500 - header as i32));
-            assert_eq!(verdict(&daemon, "too_big"), too_big + 1);
-
-            assert!(is_too_big(
-                socket.send(&datagram[..=largest - header]).unwrap_err()
-            ));
-            socket.send(&datagram[..largest - header]).unwrap();
-            let answered = socket.recv(&mut [0; 2048]).unwrap();
-            assert_eq!(answered, "far-backend-1 ".len() + largest - header);
-            assert_eq!(verdict(&daemon, "too_big"), too_big + 1);
-        }
-    }
-}
-
-#[test]
 fn a_ping_of_the_service_is_answered_unless_the_file_says_otherwise() {
     let lab = Lab::new(Topology {
         far_clients: 1,
         ..Topology::default()
     });
     let _servers = serve(&lab.backends);
-    let rest = &tables("l2-dsr", &lab.backends);
+    let rest = &tables(DIRECT, &lab.backends);
     let clients = [lab.client(), &lab.far_clients[0]];
     let daemon = Daemon::start(lab.edge(), Settings { edge: "", rest });
     wait_up(&daemon);
@@ -359,7 +303,7 @@ fn the_service_is_a_hop_of_the_way_to_its_backends() {
         ..Topology::default()
     });
     let _servers = serve(&lab.backends);
-    let daemon = start(lab.edge(), "l2-dsr", &lab.backends);
+    let daemon = start(lab.edge(), DIRECT, &lab.backends);
     let (near, far) = (lab.client(), &lab.far_clients[0]);
     let expired = [[11, 0], [3, 0]];
     let routers: [IpAddr; 2] = ["192.0.2.254", "2001:db8:192::254"].map(|it| it.parse().unwrap());

@@ -15,8 +15,16 @@ use super::rig::{status, verdict};
 
 const FAMILIES: [&str; 2] = ["v4", "v6"];
 
-/// How packets reach backends, each on a port of its own.
-const MODES: [(&str, u16); 3] = [("l2-dsr", 80), ("ipip", 81), ("full-nat", 82)];
+/// How packets reach backends, each on a port of its own: `forward`, and whether the backends' addresses are
+/// of the other family.
+const MODES: [(&str, bool, u16); 6] = [
+    ("l2-dsr", false, 80),
+    ("ipip", false, 81),
+    ("full-nat", false, 82),
+    ("ipip", true, 83),
+    ("gue", false, 84),
+    ("gue", true, 85),
+];
 
 /// A service, and how its packets reach backends.
 #[derive(Clone, Copy)]
@@ -25,17 +33,19 @@ struct Way {
     family: usize,
     protocol: &'static str,
     mode: &'static str,
+    is_mixed: bool,
     port: u16,
 }
 
 impl Way {
     /// All with this protocol.
     fn all(protocol: &'static str) -> impl Iterator<Item = Self> {
-        let of_mode = move |(mode, port)| {
+        let of_mode = move |(mode, is_mixed, port)| {
             [0, 1].map(|family| Self {
                 family,
                 protocol,
                 mode,
+                is_mixed,
                 port,
             })
         };
@@ -44,7 +54,8 @@ impl Way {
 
     /// The group's name, which both protocols share.
     fn group(self) -> String {
-        format!("{}-{}", FAMILIES[self.family], self.mode)
+        let mixed = if self.is_mixed { "-mixed" } else { "" };
+        format!("{}-{}{mixed}", FAMILIES[self.family], self.mode)
     }
 
     /// The service's name.
@@ -56,8 +67,32 @@ impl Way {
         SocketAddr::new(SERVICES[self.family], self.port)
     }
 
+    /// The family of the backends' addresses.
+    fn outer(self) -> usize {
+        self.family ^ usize::from(self.is_mixed)
+    }
+
     fn is_tunnel(self) -> bool {
-        self.mode == "ipip"
+        matches!(self.mode, "ipip" | "gue")
+    }
+
+    /// Bytes of the headers around a packet.
+    fn growth(self) -> usize {
+        let header = [20, 40][self.outer()];
+        match self.mode {
+            "ipip" => header,
+            "gue" => header + 12,
+            _ => 0,
+        }
+    }
+
+    /// Packets of its tunnels that came to these ends.
+    fn tunnelled(self, ends: [&TunnelEnd; 2]) -> u64 {
+        let packets = ends.map(|end| match self.mode {
+            "gue" => end.datagrams(),
+            _ => end.packets(),
+        });
+        packets.map(|it| it[self.outer()][self.family]).iter().sum()
     }
 
     /// Who has three quarters, and who has one: for tunnels the far one.
@@ -104,7 +139,7 @@ impl Way {
         let mut text = String::new();
         let mut members = Vec::new();
         for (host, weight) in self.backends(lab).into_iter().zip([3, 1]) {
-            let (name, address) = (host.name(), host.addresses()[self.family]);
+            let (name, address) = (host.name(), host.addresses()[self.outer()]);
             text += &format!(
                 "[[backend]]\nname = \"{name}-{group}\"\naddress = \"{address}\"\n\
                  forward = \"{mode}\"\n"
@@ -171,8 +206,8 @@ impl First {
     fn start(lab: &Lab) -> Self {
         let host = &lab.backends[0];
         Self {
-            _web: MODES.map(|(_, port)| WebServer::start(host, host.name(), port)),
-            _udp: MODES.map(|(_, port)| UdpServer::start(host, host.name(), port)),
+            _web: MODES.map(|(.., port)| WebServer::start(host, host.name(), port)),
+            _udp: MODES.map(|(.., port)| UdpServer::start(host, host.name(), port)),
             tunnels: host.decapsulate(),
         }
     }
@@ -229,7 +264,7 @@ fn every_way_splits_by_weight_and_leaves_the_dead() {
     let ways = || Way::all("tcp").chain(Way::all("udp"));
     for way in ways() {
         let name = way.name();
-        let tunnelled = || first.tunnels.packets()[way.family] + far.packets()[way.family];
+        let tunnelled = || way.tunnelled([&first.tunnels, &far]);
         let before = tunnelled();
         let tally = way.ask(client, 1_000);
         let share = tally.share(way.backends(&lab)[0].name());
@@ -265,8 +300,7 @@ fn the_largest_datagram_is_answered_and_one_byte_more_is_too_big() {
     wait_health(&daemon, ["up", "up"]);
     for way in Way::all("udp") {
         let name = way.name();
-        let headers = if way.is_tunnel() { 2 } else { 1 };
-        let largest = 1500 - headers * [20, 40][way.family] - 8;
+        let largest = 1500 - way.growth() - [20, 40][way.family] - 8;
         for backend in way.backends(&lab) {
             let Flow::Udp(mut flow) = way.flow_on(lab.client(), backend) else {
                 unreachable!("a way of UDP");

@@ -40,6 +40,11 @@ const CASES: &[(&str, &str, &str)] = &[
         "address = \"10.0.0.1\"",
         "address = \"10.0.0.1\"\nport = 8080",
     ),
+    (
+        "gue-port-without-gue",
+        "address = \"10.0.0.1\"",
+        "address = \"10.0.0.1\"\ngue_port = 8080",
+    ),
     ("missing-unit", "[edge]", "[edge]\nstartup_grace = 10"),
     ("bad-duration", "[edge]", "[edge]\nstartup_grace = \"soon\""),
     ("relative-path", "[edge]", "[edge]\nstate_dir = \"waggle\""),

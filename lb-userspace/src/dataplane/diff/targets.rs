@@ -141,11 +141,12 @@ fn wanted(key: &TargetKey, spec: &TargetSpec, old: Option<&Target>) -> Target {
         identity: key.hash(),
         address: key.identity.address.into(),
         outer: match key.identity.forward {
-            Forward::Ipip => outer(spec.edge_address, key.identity.address),
+            Forward::Gue { .. } | Forward::Ipip => outer(spec.edge_address, key.identity.address),
             Forward::FullNat | Forward::L2Dsr => Outer::default(),
         },
         nat: match key.identity.forward {
             Forward::FullNat => nat(spec.edge_address, key.identity.port),
+            Forward::Gue { port } => nat(None, Some(port)),
             Forward::Ipip | Forward::L2Dsr => Nat::NONE,
         },
     }
@@ -223,7 +224,7 @@ fn too_many(tables: &Tables, scope: &Scope<'_>) -> DoesNotFit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Mac, OnDown};
+    use crate::model::{Identity, Mac, OnDown};
 
     #[test]
     fn a_state_says_what_becomes_of_flows_of_the_dead() {
@@ -265,6 +266,37 @@ mod tests {
             ours6
         );
         assert_eq!(outer(None, theirs), Outer::default());
+    }
+
+    #[test]
+    fn a_backend_is_found_again_by_its_target_however_packets_reach_it() {
+        let spec = TargetSpec {
+            next_hop: None,
+            source: Mac([2; 6]),
+            edge_address: Some("10.0.0.1".parse().unwrap()),
+            mtu: 1468,
+            takes_new: true,
+            dead: None,
+        };
+        let mut hashes = BTreeSet::new();
+        for (forward, port) in [
+            (Forward::FullNat, None),
+            (Forward::FullNat, Some(6080)),
+            (Forward::Gue { port: 6080 }, None),
+            (Forward::Gue { port: 6081 }, None),
+            (Forward::Ipip, None),
+            (Forward::L2Dsr, None),
+        ] {
+            let identity = Identity {
+                address: "10.0.0.9".parse().unwrap(),
+                forward,
+                port,
+            };
+            let group = "web".parse().unwrap();
+            let target = wanted(&TargetKey { group, identity }, &spec, None);
+            assert_eq!(Identity::of(&target), Some(identity));
+            assert!(hashes.insert(target.identity), "{forward:?}");
+        }
     }
 
     #[test]

@@ -69,6 +69,55 @@ fn a_target_behind_an_outer_header_takes_smaller_packets_and_has_a_source() {
     }
 }
 
+/// The backends of [`BASE`] behind tunnels, the second one of IPv6, in a group that a group for services of both
+/// families asks for two healthy ones of each.
+fn both_families() -> String {
+    let (theirs, forward) = (THEIRS, "forward = \"ipip\"");
+    let base = BASE
+        .replace("\"198.51.100.1\"", &format!("\"198.51.100.1\"\n{forward}"))
+        .replace("\"198.51.100.2\"", &format!("\"{theirs}\"\n{forward}"))
+        .replace(
+            "port = 80\n    group = \"web\"",
+            "port = 80\n    group = \"all\"",
+        );
+    base + r#"
+    [[service]]
+    name = "web6"
+    address = "2001:db8::10"
+    protocol = "tcp"
+    port = 80
+    group = "all"
+    [[group]]
+    name = "all"
+    policy = "weighted"
+    member = [{ group = "web", min_healthy_v4 = 2, min_healthy_v6 = 2 }]
+    "#
+}
+
+#[test]
+fn services_of_both_families_share_backends_behind_tunnels_of_either() {
+    let mut rig = Rig::start(&both_families(), Saved::default(), &[]);
+    let ways = [(ip(1), ip(100)), (THEIRS.into(), OURS.into())].map(|(theirs, ours)| {
+        let way = Way::Open {
+            next_hop: Mac([2, 0, 0, 0, 0, 7]),
+            source: Mac([2; 6]),
+            edge_address: Some(ours),
+            mtu: 1500,
+        };
+        (tunnel(theirs), way)
+    });
+    rig.event(Event::Ways(ways.into()));
+    rig.all_up();
+    for (service, client) in [("web", "192.0.2.1"), ("web6", "2001:db8:7::1")] {
+        let explained = rig.engine.explain(service, client.parse().unwrap());
+        let shares = explained.unwrap().fractions.into_iter();
+        let shares: Vec<_> = shares.map(|(name, it)| format!("{name} {it}")).collect();
+        assert_eq!(shares, ["a 3/10", "b 7/10"], "{service}");
+    }
+    let mtu: Vec<_> = rig.image().targets.values().map(|it| it.mtu).collect();
+    assert_eq!(mtu, [1480, 1460]);
+}
+
 #[test]
 fn a_way_too_narrow_for_the_outer_header_lets_nothing_pass() {
     let text = both_ways("2001:db8::10", &THEIRS.to_string());

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use lb_common::{Address, FragmentKey, Mac, Target, Tuple, Verdict};
+use lb_common::{Address, FragmentKey, Mac, Ports, Target, Tuple, Verdict};
 use lb_ebpf::{
     control,
     cursor::Cursor,
@@ -75,7 +75,10 @@ impl Host {
             Shape::Fragment => fragment::fragment(&mut read, family).map(|it| it.packet),
             Shape::Error => control::error(&mut read, family),
         };
-        let packet = packet.expect("it was there before");
+        let mut packet = packet.expect("it was there before");
+        if let Shape::Fragment = shape {
+            packet.flow.tuple.ports = Ports::new(0, 0);
+        }
         let written = forward::write(packet, &self.target.way(), || self.target.address);
         let refused = match written {
             Ok(envelope) => return self.enclose(frame, &envelope),
@@ -103,7 +106,8 @@ impl Host {
                 address: self.target.address,
                 outer: self.target.outer,
             };
-            let written = envelope.write(&mut cursor(frame), &self.target.way(), &tunnel);
+            let (way, port) = (self.target.way(), || self.target.nat.port);
+            let written = envelope.write(&mut cursor(frame), &way, &tunnel, port);
             written.expect("it has grown");
         }
         Verdict::Forwarded

@@ -218,6 +218,16 @@ fn kernel_and_host_agree_on_packets_in_tunnels_of_ipv6() {
 }
 
 #[test]
+fn kernel_and_host_agree_on_packets_in_datagrams_over_ipv4() {
+    agree(edge::gue_v4, 7);
+}
+
+#[test]
+fn kernel_and_host_agree_on_packets_in_datagrams_over_ipv6() {
+    agree(edge::gue_v6, 8);
+}
+
+#[test]
 fn kernel_and_host_agree_on_packets_that_are_too_big_for_the_way() {
     agree(|target| Target { mtu: 700, ..target }, 4);
 }

@@ -1,0 +1,242 @@
+//! What is put around a packet that travels inside another one. That one's sender is this edge, and its
+//! family is that of the backend's address. The backend takes the packet out, finds the service address on
+//! itself, and answers the client directly.
+
+use lb_common::{Address, Mac, Outer, Protocol, Tuple, Way};
+use network_types::ip::{Ipv4Hdr, Ipv6Hdr};
+
+use super::{gue, l2_dsr};
+use crate::{
+    cursor::Cursor,
+    header::{Ethernet, FrameV4, FrameV6},
+    load,
+    parse::{Family, Frame},
+    store, word,
+};
+
+/// Where a tunnel leads.
+#[derive(Clone, Copy, Debug)]
+pub struct Tunnel {
+    /// The backend.
+    pub address: Address,
+    /// The rest of the outer header.
+    pub outer: Outer,
+}
+
+/// Puts words, in their order, into the header behind that of Ethernet.
+macro_rules! put {
+    ($frame:ident, $words:ident, $($i:literal)+) => {
+        $( word::put_u32::<{ size_of::<Ethernet>() + 4 * $i }, _>($frame, $words[$i]); )+
+    };
+}
+
+/// An Ethernet header and an IP header, and what [`gue`] puts behind them, if something is put around a
+/// packet. It holds no more than the packet decides, since everything else can be read once the frame has
+/// grown.
+///
+/// Each part always has a value: the compiler may take whatever a register holds for one that has
+/// none, and the verifier refuses that if it is a pointer.
+#[derive(Clone, Copy, Debug)]
+pub struct Envelope {
+    outer: Option<Family>,
+    inner: Family,
+    /// Where the outer header is of IPv4, its type of service; of IPv6, its version, traffic class and
+    /// flow label, as they stand in memory.
+    first: u32,
+    /// Bytes behind the outer IP header.
+    length: u32,
+    /// The source port of a datagram with [`gue`]; 0 if the packet stands behind the IP header itself.
+    port: u32,
+}
+
+impl Envelope {
+    /// A packet of this family goes as it is.
+    #[inline(always)]
+    pub const fn none(inner: Family) -> Self {
+        Self {
+            outer: None,
+            inner,
+            first: 0,
+            length: 0,
+            port: 0,
+        }
+    }
+
+    /// For a packet of `length` bytes with this header, on its way to `backend` (`ipip`: RFC 2003, RFC 2473,
+    /// RFC 4213).
+    #[inline(always)]
+    pub fn ipip(frame: &Frame<'_>, flow: &Tuple, length: u32, backend: Address) -> Self {
+        let (outer, first) = match backend.is_v4() {
+            true => (Family::V4, class(frame)),
+            false => (Family::V6, first_word(frame, flow)),
+        };
+        Self {
+            outer: Some(outer),
+            inner: frame.family(),
+            first,
+            length,
+            port: 0,
+        }
+    }
+
+    /// The same in a datagram.
+    #[inline(always)]
+    pub fn gue(frame: &Frame<'_>, flow: &Tuple, length: u32, backend: Address) -> Self {
+        Self {
+            port: gue::source_port(label(flow)),
+            ..Self::ipip(frame, flow, length + gue::LENGTH as u32, backend)
+        }
+    }
+
+    /// Bytes that the frame grows by; 0 if nothing is put around it.
+    #[inline(always)]
+    pub fn growth(&self) -> usize {
+        let header = match self.outer {
+            None => return 0,
+            Some(Family::V4) => Ipv4Hdr::LEN,
+            Some(Family::V6) => Ipv6Hdr::LEN,
+        };
+        match self.port {
+            0 => header,
+            _ => header + gue::LENGTH,
+        }
+    }
+
+    /// Writes it over the first bytes of the frame, which has grown at its beginning; `None` if the
+    /// frame is too short. `port` is asked for the backend's port of a tunnel that has one.
+    #[inline(always)]
+    pub fn write(
+        &self,
+        cursor: &mut Cursor<'_>,
+        way: &Way<impl Fn(usize) -> u64>,
+        tunnel: &Tunnel,
+        port: impl FnOnce() -> [u8; 2],
+    ) -> Option<()> {
+        let macs = [way.next_hop(), way.source()];
+        match self.outer? {
+            Family::V4 => {
+                let frame: &mut FrameV4 = cursor.take()?;
+                let words = self.v4(tunnel);
+                put!(frame, words, 0 1 2 3 4);
+                start(&mut frame.ethernet, macs, Ethernet::IPV4);
+            }
+            Family::V6 => {
+                let frame: &mut FrameV6 = cursor.take()?;
+                let words = self.v6(tunnel);
+                put!(frame, words, 0 1 2 3 4 5 6 7 8 9);
+                start(&mut frame.ethernet, macs, Ethernet::IPV6);
+            }
+        }
+        match self.port {
+            0 => Some(()),
+            source => gue::write(cursor, [source, self.length], port(), number(self.inner)),
+        }
+    }
+
+    #[inline(always)]
+    fn v4(&self, tunnel: &Tunnel) -> [u32; 5] {
+        let protocol = self.protocol();
+        let length = self.length + Ipv4Hdr::LEN as u32;
+        let (source, sum) = tunnel.outer.as_v4();
+        let [high, low] = (length as u16).to_be_bytes();
+        let [.., destination] = tunnel.address.words();
+        let [a, b] = checksum(sum + self.first + length + u32::from(protocol)).to_be_bytes();
+        [
+            u32::from_ne_bytes([0x45, self.first as u8, high, low]),
+            u32::from_ne_bytes([0, 0, 0x40, 0]),
+            u32::from_ne_bytes([Outer::TTL, protocol, a, b]),
+            u32::from_ne_bytes(source),
+            destination,
+        ]
+    }
+
+    #[inline(always)]
+    fn v6(&self, tunnel: &Tunnel) -> [u32; 10] {
+        let [high, low] = (self.length as u16).to_be_bytes();
+        let [a, b, c, d] = tunnel.outer.as_v6();
+        let [e, f, g, h] = tunnel.address.words();
+        [
+            self.first,
+            u32::from_ne_bytes([high, low, self.protocol(), Outer::TTL]),
+            a,
+            b,
+            c,
+            d,
+            e,
+            f,
+            g,
+            h,
+        ]
+    }
+
+    /// Protocol number of what stands behind the outer IP header.
+    #[inline(always)]
+    fn protocol(&self) -> u8 {
+        match self.port {
+            0 => number(self.inner),
+            _ => Protocol::UDP.0,
+        }
+    }
+}
+
+/// The protocol number that announces a packet of a family.
+#[inline(always)]
+fn number(family: Family) -> u8 {
+    match family {
+        Family::V4 => 4,
+        Family::V6 => 41,
+    }
+}
+
+/// Type of service, or traffic class: DSCP and ECN, which go over to the outer header as they are (RFC
+/// 2983, 4.1, uniform model; RFC 6040, normal mode).
+#[inline(always)]
+fn class(frame: &Frame<'_>) -> u32 {
+    match frame {
+        Frame::V4(frame) => frame.ip.tos.into(),
+        Frame::V6(frame) => u32::from_be(load!(FrameV6, frame.ip.vcf as u32)) >> 20 & 0xff,
+    }
+}
+
+/// What an outer header of IPv6 begins with. Its flow label is that of the packet, if it has one, which
+/// costs nothing; else a hash of the flow: routers that spread flows by the label spread those in the
+/// tunnel as well (RFC 6438).
+#[inline(always)]
+fn first_word(frame: &Frame<'_>, flow: &Tuple) -> u32 {
+    match frame {
+        Frame::V4(frame) => {
+            let class = u32::from(frame.ip.tos) << 20;
+            (0x6000_0000 | class | label(flow)).to_be()
+        }
+        Frame::V6(frame) => load!(FrameV6, frame.ip.vcf as u32),
+    }
+}
+
+/// A flow's number of 20 bits, which anybody may guess: the multiplication carries each bit of client and
+/// ports up to the highest ones.
+#[inline(always)]
+fn label(flow: &Tuple) -> u32 {
+    /// 2^64 by the golden ratio.
+    const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+    let [a, b, c, d] = flow.client.words();
+    let high = a ^ c ^ flow.ports.word();
+    let number = u64::from(high) << 32 | u64::from(b ^ d);
+    (number.wrapping_mul(ODD) >> 44) as u32
+}
+
+/// Writes the frame's own header.
+#[inline(always)]
+fn start(ethernet: &mut Ethernet, [next_hop, source]: [Mac; 2], ether_type: [u8; 2]) {
+    l2_dsr::write(ethernet, next_hop, source);
+    let ether_type = u16::from_ne_bytes(ether_type);
+    store!(Ethernet, ethernet.ether_type as put_u16, ether_type);
+}
+
+/// The checksum for the sum of a header's other words, which is far below 2^32.
+#[inline(always)]
+fn checksum(sum: u32) -> u16 {
+    // The first carries can make one more.
+    let folded = (sum & 0xffff) + (sum >> 16);
+    let folded = (folded & 0xffff) + (folded >> 16);
+    !(folded as u16)
+}
