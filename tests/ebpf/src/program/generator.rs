@@ -74,7 +74,7 @@ fn generate(mut context: XdpContext, index: u32) -> u32 {
     xdp_action::XDP_ABORTED
 }
 
-/// Takes off the tunnel's header. The helper is called when there is none, too: it costs the floor
+/// Takes off the tunnel's headers. The helper is called when there is none, too: it costs the floor
 /// what it costs the others.
 #[inline(always)]
 fn shrink(context: &mut XdpContext) -> Option<()> {
@@ -89,19 +89,26 @@ fn shrink(context: &mut XdpContext) -> Option<()> {
     Some(())
 }
 
-/// Length of the tunnel's header, and the frame's type.
+/// Length of the tunnel's headers, and the type of the packet inside. The packets that are measured are of
+/// TCP, so a datagram is a tunnel's.
 #[inline(always)]
 fn outer(cursor: &mut Cursor<'_>) -> Option<(i32, u16)> {
+    const GUE: usize = 12;
     let ethernet = cursor.take::<Ethernet>()?;
     let ip = cursor.take::<Ipv4Hdr>()?;
     // In IPv6 the next header stands where flags and offset begin in IPv4.
-    let next_header = ip.frags[0];
-    let bytes = match (ip.version(), ip.proto, next_header) {
-        (4, 4, _) => Ipv4Hdr::LEN,
-        (6, _, 41) => Ipv6Hdr::LEN,
-        _ => 0,
+    let (length, protocol) = match ip.version() {
+        4 => (Ipv4Hdr::LEN, ip.proto),
+        _ => (Ipv6Hdr::LEN, ip.frags[0]),
     };
-    Some((bytes as i32, load!(Ethernet, ethernet.ether_type as u16)))
+    let (bytes, ether_type) = match protocol {
+        4 => (length, Ethernet::IPV4),
+        41 => (length, Ethernet::IPV6),
+        // No datagram goes into a tunnel of the other family.
+        17 => (length + GUE, ethernet.ether_type),
+        _ => (0, ethernet.ether_type),
+    };
+    Some((bytes as i32, u16::from_ne_bytes(ether_type)))
 }
 
 /// Puts the next client into a TCP segment without options of any kind; `None` if it is too short.

@@ -54,10 +54,11 @@ impl Column {
     }
 }
 
-/// Columns of established flows: name, first packet, how a target is reached, number of flows.
+/// Columns of established flows: name, first packet, how a target is reached, number of flows. In all tunnels
+/// the reference puts one header of the packet's own family around it.
 type Established = (&'static str, fn() -> Packet, fn(Target) -> Target, u32);
 
-const ESTABLISHED: [Established; 13] = [
+const ESTABLISHED: [Established; 21] = [
     ("ipip-v4-1", syn, edge::through_v4, 1),
     ("ipip-v4-10000", syn, edge::through_v4, 10_000),
     ("ipip-v4-900000", syn, edge::through_v4, 900_000),
@@ -66,6 +67,14 @@ const ESTABLISHED: [Established; 13] = [
     ("l2-dsr-v4-900000", syn, direct, 900_000),
     ("ipip-v6-1", syn_v6, edge::through_v6, 1),
     ("ipip-v6-10000", syn_v6, edge::through_v6, 10_000),
+    ("4in6-1", syn, edge::through_v6, 1),
+    ("4in6-10000", syn, edge::through_v6, 10_000),
+    ("6in4-1", syn_v6, edge::through_v4, 1),
+    ("6in4-10000", syn_v6, edge::through_v4, 10_000),
+    ("gue-v4-1", syn, edge::gue_v4, 1),
+    ("gue-v4-10000", syn, edge::gue_v4, 10_000),
+    ("gue-v6-1", syn_v6, edge::gue_v6, 1),
+    ("gue-v6-10000", syn_v6, edge::gue_v6, 10_000),
     ("l2-dsr-v6-1", syn_v6, direct, 1),
     ("l2-dsr-v6-10000", syn_v6, direct, 10_000),
     ("full-nat-v4-1", syn, edge::translated_v4, 1),

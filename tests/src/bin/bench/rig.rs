@@ -152,8 +152,8 @@ impl Rig {
                 Subject::Product => "generate_for_product",
             },
         )?;
-        // The last packet may come out with a tunnel's header.
-        let mut out = vec![0; stream.frame.len() + 40];
+        // The last packet may come out with the headers of a tunnel, at most those of GUE over IPv6.
+        let mut out = vec![0; stream.frame.len() + 52];
         let start = cpu_time()?;
         let result = generator.test_run(TestRunOptions {
             data_in: Some(&stream.frame),
@@ -248,11 +248,11 @@ fn plain(target: &Target) -> [u8; 44] {
             plain[12..28].copy_from_slice(&target.nat.source.octets());
             plain[28..].copy_from_slice(&address);
         }
-        ForwardMode::IPIP if target.address.is_v4() => {
+        ForwardMode::IPIP | ForwardMode::GUE if target.address.is_v4() => {
             plain[12..16].copy_from_slice(&target.outer.as_v4().0);
             plain[28..32].copy_from_slice(&address[12..]);
         }
-        ForwardMode::IPIP => {
+        ForwardMode::IPIP | ForwardMode::GUE => {
             let source = target.outer.as_v6().map(u32::to_ne_bytes);
             plain[12..28].copy_from_slice(source.as_flattened());
             plain[28..].copy_from_slice(&address);
