@@ -3,7 +3,7 @@
 use core::hint;
 
 use aya_ebpf::bindings::xdp_md;
-use lb_common::{Mac, Verdict};
+use lb_common::{Mac, Tuple, Verdict};
 use lb_ebpf::{
     control,
     forward::full_nat::{
@@ -40,9 +40,7 @@ pub(in super::super) fn there(context: *mut xdp_md, family: Family, target: u16)
     let tuple = full_nat::there(&flow, target.address(), &target.nat(), found.port);
     let way = target.way();
     let macs = [way.next_hop(), way.source()];
-    let mut anew = Packet::new(hint::black_box(context));
-    let written = error::write(&mut anew.cursor(), place, [&flow.tuple, &tuple], macs);
-    match written {
+    match rewrite(context, place, [&flow.tuple, &tuple], macs) {
         Some(()) => sent(service.id, target.id, bytes),
         None => refused(service.id, Verdict::ReplySilent, bytes),
     }
@@ -61,9 +59,7 @@ pub(in super::super) fn back(context: *mut xdp_md, family: Family) -> Outcome {
     };
     let tuple = translation.back(flow.tuple.protocol);
     let macs = [Mac::of_number(translation.station), station];
-    let mut anew = Packet::new(hint::black_box(context));
-    let written = error::write(&mut anew.cursor(), place, [&flow.tuple, &tuple], macs);
-    if written.is_none() {
+    if rewrite(context, place, [&flow.tuple, &tuple], macs).is_none() {
         return counted(Verdict::ReplySilent, bytes);
     }
     count::verdict(Verdict::Returned, bytes);
@@ -77,4 +73,11 @@ fn parsed(packet: &mut Packet, family: Family) -> Option<(Flow, Mac, Place)> {
     let mut error = control::error(&mut packet.cursor(), family)?;
     let station = error.frame.ethernet().destination.mac();
     Some((error.flow, station, Place::of(&error)?))
+}
+
+#[inline(always)]
+fn rewrite(context: *mut xdp_md, place: Place, tuples: [&Tuple; 2], macs: [Mac; 2]) -> Option<()> {
+    // Through other pointers than those of the parser, as for packets.
+    let mut anew = Packet::new(hint::black_box(context));
+    error::write(&mut anew.cursor(), place, tuples, macs)
 }

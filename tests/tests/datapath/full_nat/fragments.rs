@@ -9,8 +9,8 @@ use lb_tests::datapath::{
 };
 
 use super::{
-    super::fragments::fragment, CLIENT_STATION, edge, ends, only_port, packet_service, packets,
-    sent,
+    super::fragments::fragment, CLIENT_STATION, answer, edge, ends, only_port, packet_service,
+    packets, sent,
 };
 
 /// The three fragments of a packet.
@@ -80,17 +80,14 @@ fn fragments_of_which_the_first_was_not_seen_are_dropped_or_the_host_s() {
     for (name, packet) in packets() {
         let packet = packet.payload(992);
         let edge = edge(&Settings::default(), &packet);
-        let [ours, backend] = ends(&packet);
         edge.run(&packet.bytes());
-        let answer = packet
-            .clone()
-            .from((backend, 80))
-            .to((ours, only_port(&edge)));
+        let answer = answer(&edge, &packet);
         for (packet, action) in [(&packet, XDP_DROP), (&answer, XDP_PASS)] {
             let [_, frame, _] = fragments(packet);
             assert_eq!(edge.run(&frame), Ran { action, frame }, "{name}");
         }
         // The host's own, of which no part is ours.
+        let [_, backend] = ends(&packet);
         let own = answer.clone().from((backend, 81));
         for frame in fragments(&own) {
             let action = XDP_PASS;

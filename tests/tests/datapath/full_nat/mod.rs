@@ -60,6 +60,13 @@ fn only_port(edge: &Edge) -> u16 {
     key.port()
 }
 
+/// What the backend sends in answer to the only flow, which began with `packet`.
+fn answer(edge: &Edge, packet: &Packet) -> Packet {
+    let [ours, backend] = ends(packet);
+    let answer = packet.clone().from((backend, 80));
+    answer.to((ours, only_port(edge)))
+}
+
 /// The frame of a packet, as it leaves for this station.
 fn leaving(packet: Packet, to: [u8; 6]) -> Vec<u8> {
     let mut frame = packet.station(to).bytes();
@@ -286,11 +293,7 @@ fn a_time_to_live_that_ends_here_is_told_to_the_client_alone() {
         assert_eq!(error(&frame, &edge.run(&frame)), expected, "{name}");
         assert_eq!(edge.translations(), [], "{name}");
         edge.run(&packet.bytes());
-        let [ours, backend] = ends(&packet);
-        let answer = packet
-            .clone()
-            .from((backend, 80))
-            .to((ours, only_port(&edge)));
+        let answer = answer(&edge, &packet);
         let ran = edge.run(&answer.flags(ACK).ttl(1).bytes());
         assert_eq!(ran.action, XDP_DROP, "{name}");
     }
@@ -300,12 +303,8 @@ fn a_time_to_live_that_ends_here_is_told_to_the_client_alone() {
 fn answers_follow_the_client_s_packets_to_another_router() {
     let packet = syn();
     let edge = edge(&Settings::default(), &packet);
-    let [ours, backend] = ends(&packet);
     edge.run(&packet.bytes());
-    let answer = packet
-        .clone()
-        .from((backend, 80))
-        .to((ours, only_port(&edge)));
+    let answer = answer(&edge, &packet);
     let mut moved = packet.flags(ACK).bytes();
     moved[6..12].copy_from_slice(&[2, 0, 0, 0, 0, 0xfd]);
     edge.run(&moved);
