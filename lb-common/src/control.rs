@@ -14,11 +14,6 @@ pub struct Control {
     pub clients: u32,
     /// CLOCK_MONOTONIC in nanoseconds of the daemon's last turn.
     pub heartbeat: u64,
-    /// MAC address of the interface; all zero while it is not known. A frame for another one is
-    /// another host's.
-    pub station: [u8; 6],
-    /// Always 0.
-    pub reserved: [u8; 2],
     /// How long entries of the flow table may stay idle. Program and userspace both judge by this.
     pub idle: IdleTicks,
     /// Coefficients of the ring hash, derived from the configuration: the same on every edge that
@@ -31,7 +26,4 @@ pub struct Control {
 /// Where in [`Control`] the heartbeat stands, in bytes.
 pub const HEARTBEAT_OFFSET: usize = offset_of!(Control, heartbeat);
 
-/// Where in [`Control`] the station stands, in bytes.
-pub const STATION_OFFSET: usize = offset_of!(Control, station);
-
-abi! { Control = 424 align 8 }
+abi! { Control = 416 align 8 }

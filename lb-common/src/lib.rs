@@ -11,6 +11,7 @@ mod address;
 mod affinity;
 mod client;
 mod control;
+mod exit;
 mod flow;
 mod fragment;
 mod hash;
@@ -26,7 +27,8 @@ pub use self::{
     address::Address,
     affinity::{Affinity, Pin, PinKey, RING_HEAD, Scope, member_bit, ring_head},
     client::{CLASSES, CLIENT_BUFFERS, LONG_NETWORKS, LongNetwork, Networks, Place, V6_PREFIXES},
-    control::{Control, HEARTBEAT_OFFSET, STATION_OFFSET},
+    control::{Control, HEARTBEAT_OFFSET},
+    exit::{Exit, Station, Tags, Transit},
     flow::{Bucket, Entry, FlowState, IdleTicks, NAT_HOLDS, TICK_SHIFT, WAYS, tick},
     fragment::{FragmentKey, FragmentRoute},
     hash::{FLOW_PASSES, HashKey},
@@ -41,4 +43,4 @@ pub use self::{
 
 /// Version of everything in this crate. A running program whose maps carry another version is
 /// never adopted. Raise it with every change of a layout or of a meaning.
-pub const ABI_VERSION: u32 = 7;
+pub const ABI_VERSION: u32 = 8;

@@ -1,6 +1,6 @@
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-use crate::{Address, Nat, abi::abi};
+use crate::{Address, Exit, Nat, abi::abi};
 
 /// How a packet reaches a backend.
 #[derive(
@@ -33,6 +33,47 @@ impl ForwardMode {
     /// As [`Self::IPIP`], with a header of UDP and one of Generic UDP Encapsulation in between
     /// (draft-ietf-intarea-gue).
     pub const GUE: Self = Self(4);
+    /// Beside a mode: its packets leave otherwise than by the interface that they come by and without
+    /// tags, as [`Target::exit`] says, or do not leave.
+    pub const ELSEWHERE: u8 = 0x80;
+    /// Beside both: the backend is the edge itself, and its packets go up to the host as they are.
+    pub const STAYS: u8 = 0x40;
+
+    /// The mode, without what stands beside it.
+    #[inline(always)]
+    pub const fn mode(self) -> Self {
+        Self(self.0 & !(Self::ELSEWHERE | Self::STAYS))
+    }
+
+    /// The mode of packets that leave, by whatever interface.
+    #[inline(always)]
+    pub const fn leaving(self) -> Self {
+        Self(self.0 & !Self::ELSEWHERE)
+    }
+
+    /// The mode beside [`Self::ELSEWHERE`].
+    #[must_use]
+    pub const fn elsewhere(self) -> Self {
+        Self(self.0 | Self::ELSEWHERE)
+    }
+
+    /// The mode beside [`Self::STAYS`].
+    #[must_use]
+    pub const fn staying(self) -> Self {
+        Self(self.0 | Self::ELSEWHERE | Self::STAYS)
+    }
+
+    /// Whether its packets go up to the host.
+    #[inline(always)]
+    pub const fn stays(self) -> bool {
+        self.0 & Self::STAYS != 0
+    }
+
+    /// Whether its packets leave by the interface that they come by, and without tags.
+    #[inline(always)]
+    pub const fn leaves_as_it_came(self) -> bool {
+        self.0 & Self::ELSEWHERE == 0
+    }
 }
 
 /// What the outer header of a tunnel has beside the target's address.
@@ -151,8 +192,8 @@ pub struct Target {
     pub next_hop: [u8; 6],
     /// Largest IP packet that can be sent, in bytes, before anything is put around it.
     pub mtu: u16,
-    /// MAC address of the interface that the packet leaves by, which is the one that it arrives at:
-    /// a frame for another address is another host's. All zero while it is not known.
+    /// MAC address of the interface that the packet leaves by; all zero while it is not known. If that is
+    /// the one that it comes by, a frame for another address is another host's.
     pub source: [u8; 6],
     /// What it may be used for.
     pub state: TargetState,
@@ -172,6 +213,10 @@ pub struct Target {
     pub outer: Outer,
     /// What packets are translated to, if they are; of a tunnel of UDP the port alone.
     pub nat: Nat,
+    /// How they leave, if it is [`ForwardMode::ELSEWHERE`].
+    pub exit: Exit,
+    /// Always 0.
+    pub reserved: [u8; 4],
 }
 
 /// A MAC address as a number: its bytes in the order in which they stand in memory, little-endian.
@@ -293,7 +338,7 @@ impl<F: Fn(usize) -> u64> Way<F> {
 impl Target {
     /// How to get there.
     pub fn way(&self) -> Way<impl Fn(usize) -> u64 + use<>> {
-        let words: [u64; 12] = zerocopy::transmute!(*self);
+        let words: [u64; 14] = zerocopy::transmute!(*self);
         Way::new(move |index| words[index])
     }
 
@@ -310,6 +355,8 @@ impl Target {
         address: Address::v6([0; 16]),
         outer: Outer([0; 4]),
         nat: Nat::NONE,
+        exit: Exit::SAME,
+        reserved: [0; 4],
     };
 }
 
@@ -317,7 +364,7 @@ abi! {
     ForwardMode = 1 align 1,
     TargetState = 1 align 1,
     Outer = 16 align 4,
-    Target = 96 align 8,
+    Target = 112 align 8,
 }
 
 #[cfg(test)]

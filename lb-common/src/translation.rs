@@ -1,6 +1,6 @@
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-use crate::{Address, Entry, FlowState, IdleTicks, Mac, Ports, Protocol, Tuple, abi::abi};
+use crate::{Address, Entry, Exit, FlowState, IdleTicks, Mac, Ports, Protocol, Tuple, abi::abi};
 
 /// The end of a [`crate::Target`]: what its packets are translated to, if they are.
 #[derive(Clone, Copy, Debug, Eq, FromBytes, Immutable, IntoBytes, KnownLayout, PartialEq)]
@@ -86,18 +86,24 @@ pub struct Translation {
     pub life: u64,
     /// Where the client's packets come from, which is where those to it go.
     pub station: u64,
+    /// How they leave.
+    pub exit: Exit,
+    /// Always 0.
+    pub reserved: [u8; 4],
 }
 
 impl Translation {
     /// Of a flow that goes to `target`.
     #[inline(always)]
-    pub const fn new(tuple: &Tuple, target: u16, life: u64, station: Mac) -> Self {
+    pub const fn new(tuple: &Tuple, target: u16, life: u64, (station, exit): (Mac, Exit)) -> Self {
         Self {
             client: tuple.client,
             service: tuple.service,
             place: (target as u64) << 48 | tuple.ports.word() as u64,
             life,
             station: station.number(),
+            exit,
+            reserved: [0; 4],
         }
     }
 
@@ -151,7 +157,7 @@ impl Translation {
 abi! {
     Nat = 32 align 4,
     TranslationKey = 40 align 4,
-    Translation = 56 align 8,
+    Translation = 72 align 8,
 }
 
 #[cfg(test)]
@@ -187,7 +193,11 @@ mod tests {
         let flow = tuple(1, 10, Ports::new(4711, 443));
         let mac = Mac::of_words(1, 2);
         let life = Entry::life(7, FlowState::ESTABLISHED);
-        let translation = Translation::new(&flow, u16::MAX, life, mac);
+        let exit = Exit {
+            interface: 3,
+            ..Exit::SAME
+        };
+        let translation = Translation::new(&flow, u16::MAX, life, (mac, exit));
         assert!(translation.is_of(&flow));
         for other in [
             tuple(2, 10, flow.ports),
@@ -199,7 +209,10 @@ mod tests {
         }
         assert_eq!(translation.target(), u16::MAX);
         assert_eq!(translation.state(), FlowState::ESTABLISHED);
-        assert_eq!(translation.station, mac.number());
+        assert_eq!(
+            (translation.station, translation.exit),
+            (mac.number(), exit)
+        );
         let back = translation.back(Protocol::UDP);
         assert_eq!((back.client, back.service), (flow.service, flow.client));
         assert_eq!(back.ports, Ports::new(443, 4711));

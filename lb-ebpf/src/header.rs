@@ -24,6 +24,12 @@ pub struct Ethernet {
     pub ether_type: [u8; 2],
 }
 
+/// How a frame with one VLAN tag begins.
+pub type Tagged = Bytes<18>;
+
+/// How a frame with two of them begins.
+pub type TaggedTwice = Bytes<22>;
+
 /// A MAC address.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(C)]
@@ -205,5 +211,7 @@ headers! {
     Bytes<4> = 4,
     Bytes<10> = 10,
     Bytes<12> = 12,
+    Tagged = 18,
+    TaggedTwice = 22,
     Bytes<64> = 64,
 }

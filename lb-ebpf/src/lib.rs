@@ -14,6 +14,7 @@ pub mod header;
 pub mod parse;
 pub mod pin;
 pub mod reply;
+pub mod vlan;
 pub mod word;
 
 #[cfg(test)]

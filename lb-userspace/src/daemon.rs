@@ -33,7 +33,7 @@ use self::{
 use crate::{
     config,
     control::{Question, Reloaded},
-    dataplane::{Attachment, Change, Kernel, Lock, Mode, Tables, collect, diff, monotonic},
+    dataplane::{Attachment, Change, Kernel, Lock, Tables, collect, diff, monotonic},
     engine::{Effect, Engine, Event},
     metrics::Scrape,
     model::Destination,
@@ -79,10 +79,8 @@ struct Daemon {
     started: Instant,
     engine: Engine,
     kernel: Kernel,
-    mode: Mode,
-    attachment: Attachment,
-    /// Whether the program was on the interface when that was last looked at.
-    attached: bool,
+    /// The program on each interface, and whether it was there when that was last looked at.
+    attachments: Vec<(Attachment, bool)>,
     tables: Tables,
     /// An image that is not whole in the kernel yet, and why.
     pending: Option<(Image, Refusal)>,
@@ -117,7 +115,7 @@ impl Daemon {
     async fn serve(&mut self, inputs: &mut Inputs) {
         // Before the first question: an answer says when the daemon was last alive.
         self.kernel.heartbeat(monotonic());
-        self.tell_station();
+        self.tell_stations();
         let mut turn = interval(TURN);
         turn.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let (mut samples, mut ways) = (Vec::new(), Vec::new());
@@ -160,7 +158,7 @@ impl Daemon {
     fn turn(&mut self) {
         self.kernel.heartbeat(monotonic());
         self.tables.release();
-        self.look_at_the_interface();
+        self.look_at_the_interfaces();
         self.look_at_data_files();
         self.turns = self.turns.wrapping_add(1);
         let now_and_then = self.turns.is_multiple_of(NOW_AND_THEN);
@@ -176,24 +174,37 @@ impl Daemon {
         self.event(Event::Tick);
     }
 
-    /// Sees that the program was detached, or that the interface is another one now.
-    fn look_at_the_interface(&mut self) {
-        // A kernel that does not tell says nothing new.
-        let stands = self.attachment.stands().unwrap_or(self.attached);
-        if self.attached && !stands {
-            tracing::error!(
-                "The packet program is no longer on the interface, and nothing is steered; start \
-                 the daemon anew to attach it.",
-            );
+    /// Sees that the program was detached, or that an interface is another one now.
+    fn look_at_the_interfaces(&mut self) {
+        for (attachment, attached) in &mut self.attachments {
+            // A kernel that does not tell says nothing new.
+            let stands = attachment.stands().unwrap_or(*attached);
+            if *attached && !stands {
+                tracing::error!(
+                    interface = attachment.interface,
+                    "The packet program is no longer on the interface, and nothing that arrives there is \
+                     steered; start the daemon anew to attach it.",
+                );
+            }
+            *attached = stands;
         }
-        self.attached = stands;
-        self.tell_station();
+        self.tell_stations();
     }
 
-    /// Tells the packet program which MAC address the interface has, as far as the kernel says it.
-    fn tell_station(&self) {
-        if let Ok(Some(station)) = self.attachment.station() {
-            self.kernel.set_station(station);
+    /// Whether the program is on all interfaces, as far as is known.
+    fn is_attached(&self) -> bool {
+        self.attachments.iter().all(|(_, attached)| *attached)
+    }
+
+    /// Tells the packet program which MAC addresses the interfaces have, as far as the kernel says it.
+    fn tell_stations(&mut self) {
+        let stations = self.attachments.iter().map(|(it, _)| it.station());
+        let Ok(stations) = stations.collect::<Result<Vec<_>, _>>() else {
+            return;
+        };
+        let stations = stations.into_iter().flatten().collect();
+        if let Err(error) = self.kernel.set_stations(&stations) {
+            tracing::error!(code = %error.code, "{error}");
         }
     }
 

@@ -12,7 +12,7 @@ use std::{
 
 use lb_tests::lab::{DEADLINE, Host, INTERFACE, Lab, Topology};
 use lb_userspace::{
-    model::{Destination, Forward, Mac},
+    model::{Departure, Destination, Forward, Mac},
     neighbour::{Neighbours, Way},
 };
 use tokio::{
@@ -37,7 +37,7 @@ struct Watch {
 impl Watch {
     async fn start(destinations: impl IntoIterator<Item = Destination>) -> Self {
         let (sender, changes) = mpsc::channel(16);
-        let mut neighbours = Neighbours::start(INTERFACE, sender)
+        let mut neighbours = Neighbours::start(&[INTERFACE.to_owned()], sender)
             .await
             .expect("a watcher");
         neighbours.watch(destinations.into_iter().collect());
@@ -104,6 +104,7 @@ fn open(lab: &Lab, next_hop: Mac) -> Way {
         source: lab.edge().mac(),
         edge_address: None,
         mtu: 1500,
+        departure: Departure::AS_IT_CAME,
     }
 }
 
@@ -247,13 +248,19 @@ fn a_backend_behind_another_interface_is_refused() {
 }
 
 #[test]
-fn the_edge_itself_and_addresses_of_many_are_no_backends() {
+fn the_edge_itself_is_a_backend_and_addresses_of_many_are_none() {
     on_the_edge(async |lab| {
         let own = to(lab.edge());
         let all = direct([198, 51, 100, 255]);
         let mut watch = Watch::start([own, all]).await;
-        let why = "198.51.100.1 is an address of this edge itself";
-        assert_eq!(watch.next().await, (own, Way::Refused(why.to_owned())));
+        let here = Way::Open {
+            next_hop: lab.edge().mac(),
+            source: lab.edge().mac(),
+            edge_address: None,
+            mtu: u16::MAX,
+            departure: Departure::Host,
+        };
+        assert_eq!(watch.next().await, (own, here));
         let why = "198.51.100.255 is not the address of one host";
         assert_eq!(watch.next().await, (all, Way::Refused(why.to_owned())));
     });
@@ -289,6 +296,7 @@ fn changes_of_the_edge_s_own_interface_are_followed() {
             source,
             edge_address: None,
             mtu,
+            departure: Departure::AS_IT_CAME,
         };
         let edge = lab.edge();
         edge.ip(&["route add 198.51.100.101 dev eth0 mtu 1400"]);
@@ -350,7 +358,9 @@ fn an_interface_is_missed_by_name() {
             ("lo", "no-ethernet", "lo is no Ethernet interface"),
         ] {
             let (sender, _receiver) = mpsc::channel(1);
-            let refusal = Neighbours::start(name, sender).await.unwrap_err();
+            let refusal = Neighbours::start(&[name.to_owned()], sender)
+                .await
+                .unwrap_err();
             assert_eq!(refusal.code, code);
             assert!(refusal.to_string().contains(words), "{refusal}");
         }

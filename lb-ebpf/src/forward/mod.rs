@@ -6,7 +6,7 @@ mod gue;
 pub mod hop;
 pub mod l2_dsr;
 
-use lb_common::{Address, ForwardMode, Verdict, Way};
+use lb_common::{Address, ForwardMode, Mac, Verdict, Way};
 
 pub use self::envelope::{Envelope, Tunnel};
 use crate::parse::Packet;
@@ -31,7 +31,8 @@ impl From<Verdict> for Unwritten {
 }
 
 /// Rewrites a packet so that the interface sends it to the target that `way` leads to. What has to
-/// be put around it is returned. `backend` is asked for the target's address.
+/// be put around it is returned. `backend` is asked for the target's address, and `station` for that of the
+/// interface that the packet came by, if it may be another than the one that it leaves by.
 ///
 /// # Errors
 /// Why it is not rewritten; the frame is as it was.
@@ -40,6 +41,7 @@ pub fn write(
     packet: Packet<'_>,
     way: &Way<impl Fn(usize) -> u64>,
     backend: impl FnOnce() -> Address,
+    station: impl FnOnce() -> Mac,
 ) -> Result<Envelope, Unwritten> {
     let Packet {
         mut frame, flow, ..
@@ -49,14 +51,18 @@ pub fn write(
         return Err(Verdict::NoNextHop.into());
     }
     // A promiscuous interface, a bridge's port or a switch that floods also shows frames for others,
-    // who would serve the same packet. Packets leave by the interface that they arrive at.
-    if frame.ethernet().destination.mac() != source {
+    // who would serve the same packet.
+    let station = match way.forward().leaves_as_it_came() {
+        true => source,
+        false => station(),
+    };
+    if frame.ethernet().destination.mac() != station {
         return Err(Verdict::NotOurs.into());
     }
     if flow.ip_length > way.mtu().into() {
         return Err(Verdict::TooBig.into());
     }
-    match way.forward() {
+    match way.forward().leaving() {
         ForwardMode::L2_DSR => {
             hop::take(&mut frame).ok_or(Verdict::TtlExpired)?;
             l2_dsr::write(frame.ethernet(), next_hop, source);
@@ -74,6 +80,7 @@ pub fn write(
         }
         ForwardMode::FULL_NAT if hop::ends(&frame) => Err(Verdict::TtlExpired.into()),
         ForwardMode::FULL_NAT => Err(Unwritten::ToTranslate),
+        forward if forward.stays() => Ok(Envelope::none(frame.family())),
         _ => Err(Verdict::NoTarget.into()),
     }
 }

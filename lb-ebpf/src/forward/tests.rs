@@ -57,7 +57,7 @@ fn tunnels() -> impl Iterator<Item = Target> {
 fn sent(frame: &[u8], target: &Target) -> Result<Vec<u8>, Verdict> {
     let mut frame = frame.to_vec();
     let before = frame.clone();
-    let written = write(packet(&mut frame), &target.way(), || target.address);
+    let written = written(&mut frame, target);
     match written {
         Ok(envelope) if envelope.growth() == 0 => Ok(frame),
         Ok(envelope) => {
@@ -75,6 +75,12 @@ fn sent(frame: &[u8], target: &Target) -> Result<Vec<u8>, Verdict> {
             }
         }
     }
+}
+
+/// Rewrites a frame that came by the interface of [`DSR`].
+fn written(frame: &mut [u8], target: &Target) -> Result<Envelope, Unwritten> {
+    let station = || DSR.way().source();
+    write(packet(frame), &target.way(), || target.address, station)
 }
 
 /// The packet in a frame.
@@ -268,8 +274,7 @@ fn an_envelope_is_not_written_into_a_frame_that_is_shorter() {
     for sample in samples::valid() {
         for target in tunnels() {
             let mut frame = sample.frame.clone();
-            let written = write(packet(&mut frame), &target.way(), || target.address);
-            let envelope = written.unwrap();
+            let envelope = written(&mut frame, &target).unwrap();
             let mut grown = vec![0; 14 + envelope.growth()];
             for length in 0..grown.len() {
                 let written = put(&envelope, &mut grown[..length], &target);
@@ -291,7 +296,7 @@ fn a_refused_frame_is_left_alone_under_its_own_verdict() {
         ..DSR
     };
     let unknown_mode = Target {
-        forward: ForwardMode(77),
+        forward: ForwardMode(7),
         ..DSR
     };
     let small = Target { mtu: 20, ..DSR };
@@ -325,6 +330,39 @@ fn a_frame_for_another_station_is_not_ours_whatever_its_packet_is() {
                 let refused = sent(&frame, &Target { mtu, ..DSR });
                 assert_eq!(refused, Err(Verdict::NotOurs), "{name}, byte {byte}");
             }
+        }
+    }
+}
+
+#[test]
+fn a_frame_that_leaves_elsewhere_is_for_the_station_that_it_came_by() {
+    let by_another = |forward: ForwardMode| Target {
+        source: [2, 0, 0, 0, 0, 7],
+        forward: forward.elsewhere(),
+        ..DSR
+    };
+    for Sample { name, frame, .. } in samples::valid() {
+        let found = sent(&frame, &by_another(ForwardMode::L2_DSR)).unwrap();
+        assert_eq!(found[6..12], [2, 0, 0, 0, 0, 7], "{name}");
+        let mut to_that = frame.clone();
+        to_that[..6].copy_from_slice(&[2, 0, 0, 0, 0, 7]);
+        let refused = sent(&to_that, &by_another(ForwardMode::L2_DSR));
+        assert_eq!(refused, Err(Verdict::NotOurs), "{name}");
+    }
+}
+
+#[test]
+fn a_packet_for_the_edge_itself_is_left_as_it_is() {
+    for Sample { name, frame, .. } in samples::valid() {
+        for forward in [ForwardMode::L2_DSR, ForwardMode::IPIP, ForwardMode::GUE] {
+            let target = Target {
+                forward: forward.staying(),
+                ..DSR
+            };
+            let mut to_another = frame.clone();
+            to_another[5] ^= 4;
+            assert_eq!(sent(&frame, &target), Ok(frame.clone()), "{name}");
+            assert_eq!(sent(&to_another, &target), Err(Verdict::NotOurs), "{name}");
         }
     }
 }

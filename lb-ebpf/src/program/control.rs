@@ -8,12 +8,8 @@ use lb_ebpf::{
 };
 
 use super::{
-    counted, known,
-    outcome::Outcome,
-    packet::Packet,
-    relay, services,
-    settings::ANSWER_ECHO,
-    tables::{self, Target},
+    counted, known, outcome::Outcome, packet::Packet, relay, services, settings::ANSWER_ECHO,
+    tables::Target,
 };
 
 /// Finds the target of an error about a flow by the flow's entry, or answers an echo request.
@@ -24,7 +20,7 @@ pub(super) fn handle(context: *mut xdp_md, family: Family) -> Outcome {
     if let Some(error) = control::error(&mut packet.cursor(), family) {
         return find(&error.flow, bytes);
     }
-    let station = tables::station();
+    let station = packet.station();
     if ANSWER_ECHO.load() == 0
         || control::answer_echo(&mut packet.cursor(), family, station).is_none()
     {

@@ -22,12 +22,12 @@ use super::{
 #[inline(always)]
 pub(super) fn begin(context: *mut xdp_md, family: Family, chosen: u16) -> Outcome {
     let mut packet = Packet::new(context);
-    let bytes = packet.length();
+    let (bytes, station) = (packet.length(), packet.station());
     let Some(mut fragment) = fragment::fragment(&mut packet.cursor(), family) else {
         return counted(Verdict::FragmentUnknown, bytes);
     };
     // A frame for another host: that one serves it.
-    if fragment.packet.frame.ethernet().destination.mac() != tables::station() {
+    if fragment.packet.frame.ethernet().destination.mac() != station {
         return counted(Verdict::NotOurs, bytes);
     }
     if !fragment.is_first {

@@ -8,8 +8,8 @@ use aya_ebpf::{
 use lb_common::{
     Address, Bucket, CHUNK, CLIENT_BUFFERS, Chunk, Control, Counter, Descriptor, FragmentKey,
     FragmentRoute, LONG_NETWORKS, LongNetwork, Networks, Pin, PinKey, Port, Service,
-    ServiceCounter, ServiceGroup, ServiceKey, Target, Translation, TranslationKey, Tuple,
-    V6_PREFIXES,
+    ServiceCounter, ServiceGroup, ServiceKey, Station, Target, Transit, Translation,
+    TranslationKey, Tuple, V6_PREFIXES,
 };
 use lb_ebpf::budget::Budget;
 
@@ -23,6 +23,7 @@ const RING_SLOTS: u32 = 1 << 20;
 const PIN_COUNT: u32 = 1 << 16;
 const TRANSLATED_FLOWS: u32 = 1 << 16;
 const FRAGMENTED_PACKETS: u32 = 1 << 14;
+const INTERFACE_COUNT: u32 = 64;
 
 /// What outlives both the daemon and the program.
 #[map]
@@ -123,6 +124,14 @@ pub(super) static SERVICE_COUNTERS: PerCpuArray<ServiceCounter> =
 #[map]
 pub(super) static TARGET_COUNTERS: PerCpuArray<Counter> =
     PerCpuArray::with_max_entries(TARGET_COUNT, 0);
+
+/// The interfaces that packets are served on, by index.
+#[map]
+pub(super) static STATIONS: HashMap<u32, Station> = HashMap::with_max_entries(INTERFACE_COUNT, 0);
+
+/// The frame that each CPU is at work on.
+#[map]
+pub(super) static TRANSIT: PerCpuArray<Transit> = PerCpuArray::with_max_entries(1, 0);
 
 /// The packet that each CPU is at work on, for the log.
 #[map]

@@ -6,6 +6,7 @@ mod control;
 mod count;
 mod flows;
 mod fragments;
+mod leave;
 mod log;
 mod maps;
 mod outcome;
@@ -21,7 +22,7 @@ mod translations;
 mod ways;
 
 use aya_ebpf::{bindings::xdp_md, macros::xdp, programs::XdpContext};
-use lb_common::{FlowEvent, Verdict};
+use lb_common::{FlowEvent, Mac, Verdict};
 use lb_ebpf::{
     forward::{self, Envelope, Unwritten},
     parse::{self, Family, Flow, Skip},
@@ -38,37 +39,62 @@ use self::{
 
 #[xdp]
 fn waggle(context: XdpContext) -> u32 {
-    let mut packet = Packet::new(context.ctx);
-    let Some(family) = parse::family(&mut packet.cursor()) else {
-        return counted(Verdict::NotOurs, packet.length()).action();
+    let context = context.ctx;
+    let mut packet = Packet::new(context);
+    let outcome = match parse::family(&mut packet.cursor()) {
+        Some(family) => go(context, family),
+        None => return tagged(context),
     };
+    match outcome.leaves_elsewhere() {
+        true => ways::leave(context, outcome),
+        false => outcome.action(),
+    }
+}
+
+/// A frame that is not plainly one of IP: without its tags it may be.
+#[inline(always)]
+fn tagged(context: *mut xdp_md) -> u32 {
+    let packet = Packet::new(context);
+    if !ways::take_tags_off(context) {
+        return counted(Verdict::NotOurs, packet.length()).action();
+    }
+    let outcome = match parse::family(&mut Packet::new(context).cursor()) {
+        Some(family) => go(context, family),
+        None => counted(Verdict::NotOurs, packet.length()),
+    };
+    ways::leave(context, outcome)
+}
+
+/// What becomes of a frame without tags.
+#[inline(always)]
+fn go(context: *mut xdp_md, family: Family) -> Outcome {
     if PROOF.load() != 0 {
-        return Outcome::refused(proof::prove(context.ctx, family)).action();
+        return Outcome::refused(proof::prove(context, family));
     }
     if log::is_on() {
-        ways::note(context.ctx, family);
+        ways::note(context, family);
     }
-    let outcome = match ways::follow(context.ctx, family) {
-        Outcome::UNKNOWN => ways::begin(context.ctx, family),
-        Outcome::FRAGMENT => ways::fragment(context.ctx, family),
-        Outcome::CONTROL => ways::control(context.ctx, family),
-        Outcome::ANSWER => ways::answer(context.ctx, family),
-        Outcome::ANSWER_FRAGMENT => ways::answer_fragment(context.ctx, family),
-        Outcome::ANSWER_CONTROL => ways::answer_control(context.ctx, family),
+    let outcome = match ways::follow(context, family) {
+        Outcome::UNKNOWN => ways::begin(context, family),
+        Outcome::FRAGMENT => ways::fragment(context, family),
+        Outcome::CONTROL => ways::control(context, family),
+        Outcome::ANSWER => ways::answer(context, family),
+        Outcome::ANSWER_FRAGMENT => ways::answer_fragment(context, family),
+        Outcome::ANSWER_CONTROL => ways::answer_control(context, family),
         known => known,
     };
     let outcome = match outcome.is_to_translate() {
-        true => ways::translate(context.ctx, family, outcome),
+        true => ways::translate(context, family, outcome),
         false => outcome,
     };
     let outcome = match outcome.cause() {
-        Some(_) => ways::reply(context.ctx, family, outcome),
+        Some(_) => ways::reply(context, family, outcome),
         None => outcome,
     };
     if log::is_on() {
         ways::log(outcome);
     }
-    outcome.action()
+    outcome
 }
 
 /// The way of most packets: they are not ours, or of a flow that is known. All others then go by
@@ -103,7 +129,8 @@ fn follow(context: *mut xdp_md, family: Family) -> Outcome {
         return Outcome::UNKNOWN;
     };
     let target = known.target;
-    let envelope = match forward::write(parsed, &target.way(), || target.address()) {
+    let station = || Packet::new(context).station();
+    let envelope = match forward::write(parsed, &target.way(), || target.address(), station) {
         Ok(envelope) => envelope,
         Err(Unwritten::ToTranslate) => {
             known.refresh();
@@ -118,7 +145,7 @@ fn follow(context: *mut xdp_md, family: Family) -> Outcome {
         return refused(service.id, verdict, bytes);
     }
     count::hit(service.id, target.id, bytes);
-    Outcome::sent(target.id)
+    Outcome::sent(target.id, target.way().forward())
 }
 
 /// The flow's entry, if its packet may follow it.
@@ -143,7 +170,8 @@ fn begin(context: *mut xdp_md, family: Family, chosen: u16) -> Outcome {
     let Some(service) = services::find(&parsed.flow.tuple) else {
         return counted(Verdict::NotOurs, bytes);
     };
-    let (target, envelope) = match send(parsed, &service, chosen, bytes) {
+    let station = || Packet::new(context).station();
+    let (target, envelope) = match send(parsed, station, &service, chosen, bytes) {
         Ok(sent) => sent,
         Err(Unsent::ToChoose) => return Outcome::TO_CHOOSE,
         Err(Unsent::ToTranslate(target)) => return Outcome::to_translate(target, false),
@@ -152,7 +180,7 @@ fn begin(context: *mut xdp_md, family: Family, chosen: u16) -> Outcome {
     if let Err(verdict) = packet.enclose(&envelope, &target) {
         return refused(service.id, verdict, bytes);
     }
-    sent(service.id, target.id, bytes)
+    sent(service.id, &target, bytes)
 }
 
 /// Sends what is no whole packet of a flow on. If it can not be, its sender is told or not.
@@ -164,7 +192,8 @@ fn relay(
     target: &Target,
     bytes: u64,
 ) -> Outcome {
-    let envelope = match forward::write(parsed, &target.way(), || target.address()) {
+    let station = || packet.station();
+    let envelope = match forward::write(parsed, &target.way(), || target.address(), station) {
         Ok(envelope) => envelope,
         Err(Unwritten::Refused(verdict)) if tells => {
             return unsent(service, verdict, target.way().mtu(), bytes);
@@ -175,7 +204,7 @@ fn relay(
     if let Err(verdict) = packet.enclose(&envelope, target) {
         return refused(service, verdict, bytes);
     }
-    sent(service, target.id, bytes)
+    sent(service, target, bytes)
 }
 
 /// Whether the sender of a packet with this verdict is to be told.
@@ -202,11 +231,11 @@ fn silent(verdict: Verdict) -> Verdict {
 
 /// Counts a packet that was sent, other than by its flow's entry.
 #[inline(always)]
-fn sent(service: u32, target: u16, bytes: u64) -> Outcome {
+fn sent(service: u32, target: &Target, bytes: u64) -> Outcome {
     count::service(service, bytes);
-    count::target(target, bytes);
+    count::target(target.id, bytes);
     count::verdict(Verdict::Forwarded, bytes);
-    Outcome::sent(target)
+    Outcome::sent(target.id, target.way().forward())
 }
 
 /// Why a packet was not sent.
@@ -232,6 +261,7 @@ impl From<Verdict> for Unsent {
 #[inline(always)]
 fn send(
     mut parsed: parse::Packet<'_>,
+    station: impl Fn() -> Mac,
     service: &Service,
     chosen: u16,
     bytes: u64,
@@ -245,7 +275,7 @@ fn send(
         count::event(event, bytes);
         if event == FlowEvent::Ended {
             // Of a frame for another host nobody is told either.
-            if parsed.frame.ethernet().destination.mac() == tables::station() {
+            if parsed.frame.ethernet().destination.mac() == station() {
                 place.end();
             }
             return Err(Verdict::BackendDown.into());
@@ -258,7 +288,7 @@ fn send(
     } else {
         Target::of(chosen).ok_or(Verdict::NoTarget)?
     };
-    let written = forward::write(parsed, &target.way(), || target.address());
+    let written = forward::write(parsed, &target.way(), || target.address(), station);
     if let Err(Unwritten::Refused(verdict)) = written {
         return Err(Unsent::Refused(verdict, target.way().mtu()));
     }

@@ -1,7 +1,7 @@
 //! What became of a packet.
 
 use aya_ebpf::bindings::xdp_action;
-use lb_common::{VERDICTS, Verdict};
+use lb_common::{ForwardMode, VERDICTS, Verdict};
 use lb_ebpf::reply::Cause;
 
 /// What became of a packet, in one register, since a way gives no more back: from the high bits to the
@@ -127,16 +127,31 @@ impl Outcome {
         }
     }
 
-    /// It was sent to a target.
+    /// It was sent to a target with this mode; how it leaves is still to be seen if the mode says so.
     #[inline(always)]
-    pub(super) fn sent(target: u16) -> Self {
-        Self(u32::from(target) << 16 | Self::refused(Verdict::Forwarded).0)
+    pub(super) fn sent(target: u16, mode: ForwardMode) -> Self {
+        Self(
+            Self::to_leave(target, Verdict::Forwarded).0
+                + u32::from(mode.0 / ForwardMode::ELSEWHERE),
+        )
     }
 
-    /// It was sent back to the client of a flow of `target`.
+    /// It was sent back to the client of a flow of `target`; how it leaves is still to be seen if `elsewhere`.
     #[inline(always)]
-    pub(super) fn returned(target: u16) -> Self {
-        Self(u32::from(target) << 16 | Self::refused(Verdict::Returned).0)
+    pub(super) fn returned(target: u16, elsewhere: bool) -> Self {
+        Self(Self::to_leave(target, Verdict::Returned).0 + u32::from(elsewhere))
+    }
+
+    #[inline(always)]
+    fn to_leave(target: u16, verdict: Verdict) -> Self {
+        Self(u32::from(target) << 16 | Self::refused(verdict).0)
+    }
+
+    /// Whether it leaves, and how is still to be seen.
+    #[inline(always)]
+    pub(super) fn leaves_elsewhere(self) -> bool {
+        const { assert!(xdp_action::XDP_TX + 1 == xdp_action::XDP_REDIRECT) }
+        self.action() == xdp_action::XDP_REDIRECT
     }
 
     /// It was not sent.

@@ -7,10 +7,10 @@ use aya_ebpf::{
     helpers::generated::{bpf_xdp_adjust_head, bpf_xdp_adjust_meta, bpf_xdp_adjust_tail},
     programs::XdpContext,
 };
-use lb_common::{Proof, Verdict};
-use lb_ebpf::{cursor::Cursor, forward::Envelope, reply::Reply};
+use lb_common::{Mac, Proof, Tags, Verdict};
+use lb_ebpf::{cursor::Cursor, forward::Envelope, reply::Reply, vlan};
 
-use super::tables::Target;
+use super::tables::{self, Target};
 
 /// A packet in the driver's buffer.
 pub(super) struct Packet {
@@ -44,6 +44,35 @@ impl Packet {
     #[inline(always)]
     pub(super) fn length(&self) -> u64 {
         (self.context.data_end() - self.context.data()) as u64
+    }
+
+    /// The MAC address of the interface that it came by.
+    #[inline(always)]
+    pub(super) fn station(&self) -> Mac {
+        tables::station(self.interface())
+    }
+
+    /// Index of that interface.
+    #[inline(always)]
+    pub(super) fn interface(&self) -> u32 {
+        self.context.ingress_ifindex() as u32
+    }
+
+    /// Takes off what tags the frame has, as many as two; `None` if it can not be done.
+    #[inline(always)]
+    pub(super) fn take_tags_off(&mut self) -> Option<Tags> {
+        let tags = vlan::tags(&mut self.cursor());
+        let count = tags.count();
+        vlan::take_off(&mut self.cursor(), count)?;
+        self.shrink(Tags::BYTES * count)?;
+        Some(tags)
+    }
+
+    /// Puts tags on the frame; `None` if the driver left no room for them.
+    #[inline(always)]
+    pub(super) fn put_tags_on(&mut self, tags: Tags) -> Option<()> {
+        self.grow(Tags::BYTES * tags.count())?;
+        vlan::put_on(&mut self.cursor(), tags)
     }
 
     /// Puts around the packet what has to be around it, if something has.
@@ -95,6 +124,14 @@ impl Packet {
     fn grow(&mut self, bytes: usize) -> Option<()> {
         // SAFETY: the helper moves the beginning of the frame and nothing else.
         let moved = unsafe { bpf_xdp_adjust_head(self.context.ctx, -(bytes as i32)) };
+        (moved == 0).then_some(())
+    }
+
+    /// Lets the frame begin so many bytes later. As for growth, no cursor may outlive this.
+    #[inline(always)]
+    fn shrink(&mut self, bytes: usize) -> Option<()> {
+        // SAFETY: as for growth.
+        let moved = unsafe { bpf_xdp_adjust_head(self.context.ctx, bytes as i32) };
         (moved == 0).then_some(())
     }
 

@@ -45,7 +45,7 @@ pub(super) fn choose(context: *mut xdp_md, family: Family, shape: Shape) -> Outc
     let Some(service) = services::find(&flow.tuple) else {
         return counted(Verdict::NotOurs, bytes);
     };
-    let ours = station == tables::station();
+    let ours = station == packet.station();
     let pins = ours && shape != Shape::Error && flow.signal != Signal::Reset;
     match (target(&flow.tuple, &service, pins, bytes), shape) {
         (Ok(target), _) => Outcome::to(target.id),

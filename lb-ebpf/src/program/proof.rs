@@ -23,7 +23,8 @@ pub(super) fn prove(context: *mut xdp_md, family: Family) -> Verdict {
 
 #[inline(always)]
 fn decide(packet: &mut Packet, family: Family, proof: &mut Proof) -> Result<Verdict, Verdict> {
-    let parsed = parse::packet(&mut packet.cursor(), family).map_err(|_skip| Verdict::NotOurs)?;
+    let mut parsed =
+        parse::packet(&mut packet.cursor(), family).map_err(|_skip| Verdict::NotOurs)?;
     let tuple = parsed.flow.tuple;
     let service = services::find(&tuple).ok_or(Verdict::NotOurs)?;
     let keys = tables::keys().ok_or(Verdict::NoTarget)?;
@@ -32,7 +33,14 @@ fn decide(packet: &mut Packet, family: Family, proof: &mut Proof) -> Result<Verd
     proof.ring = row.ring;
     let target = row.choose(&tuple, &service, keys.ring)?;
     proof.target = target.id;
-    match forward::write(parsed, &target.way(), || target.address()) {
+    // Whichever interface it would come by.
+    parsed
+        .frame
+        .ethernet()
+        .destination
+        .set(target.way().source());
+    let station = || target.way().source();
+    match forward::write(parsed, &target.way(), || target.address(), station) {
         Ok(envelope) => packet.enclose(&envelope, &target)?,
         Err(Unwritten::ToTranslate) => {}
         Err(Unwritten::Refused(verdict)) => return Err(verdict),

@@ -68,7 +68,7 @@ fn plan(context: *mut xdp_md, family: Family, outcome: Outcome, reply: &mut Repl
         return NOT_OURS;
     };
     // A frame for another host: that one serves it.
-    if parsed.frame.ethernet().destination.mac() != tables::station() {
+    if parsed.frame.ethernet().destination.mac() != Packet::new(context).station() {
         return NOT_OURS;
     }
     if let Some(found) = found {

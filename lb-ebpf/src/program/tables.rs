@@ -8,9 +8,9 @@ use core::ptr;
 
 use aya_ebpf::maps::{PerCpuArray, lpm_trie::Key};
 use lb_common::{
-    Address, Affinity, Bucket, CHUNK, Counter, Descriptor, Entry, FLOW_PASSES, FragmentKey,
+    Address, Affinity, Bucket, CHUNK, Counter, Descriptor, Entry, Exit, FLOW_PASSES, FragmentKey,
     FragmentRoute, HashKey, IdleTicks, LONG_NETWORKS, Mac, Nat, Outer, Pin, PinKey, Place, Port,
-    Row, ServiceGroup, ServiceKey, Tuple, WAYS, Way, member_bit,
+    Row, ServiceGroup, ServiceKey, Tags, Transit, Tuple, WAYS, Way, member_bit,
 };
 use lb_ebpf::{budget::Budget, forward::Tunnel};
 
@@ -44,20 +44,25 @@ pub(super) fn keys() -> Option<Keys> {
     }
 }
 
-/// The MAC address of this interface.
+/// The MAC address of an interface; that of no frame's receiver if the packet program is not to serve there.
 #[inline(always)]
-pub(super) fn station() -> Mac {
-    let Some(control) = maps::CONTROL.get_ptr(0) else {
-        return Mac::of_words(0, 0);
-    };
-    // SAFETY: an element of an array is never freed, and these words are aligned in it. The address
-    // may change between them: then a frame is taken for another host's.
-    unsafe {
-        let station = &raw const (*control).station;
-        let first = ptr::read_volatile(station.cast::<u32>());
-        let last = ptr::read_volatile(station.cast::<u16>().add(2));
-        Mac::of_words(first, last)
-    }
+pub(super) fn station(interface: u32) -> Mac {
+    let station = maps::STATIONS.get_ptr(interface);
+    // SAFETY: an element of a hash that was made in advance is never freed while this runs, and is one
+    // aligned word, in which the address stands first.
+    let word = station.map_or(u64::MAX, |it| unsafe {
+        ptr::read_volatile(it.cast::<u64>())
+    });
+    Mac::of_number(u64::from_le(word))
+}
+
+/// What is kept of the frame that this CPU is at work on.
+#[inline(always)]
+pub(super) fn transit() -> Option<&'static mut Transit> {
+    // SAFETY: only this CPU uses it, and the program asks for it anew each time.
+    maps::TRANSIT
+        .get_ptr_mut(0)
+        .map(|transit| unsafe { &mut *transit })
 }
 
 /// The services that use a port.
@@ -319,6 +324,13 @@ impl Target {
         }
     }
 
+    /// How its packets leave, if that is told.
+    #[inline(always)]
+    pub(super) fn exit(&self) -> Exit {
+        // SAFETY: as for the way there.
+        exit(unsafe { &raw const (*self.element).exit }.cast())
+    }
+
     /// The port of [`Self::nat`], or of its tunnel.
     #[inline(always)]
     pub(super) fn port(&self) -> [u8; 2] {
@@ -326,6 +338,16 @@ impl Target {
         let port = unsafe { &raw const (*self.element).nat.port }.cast::<u16>();
         // SAFETY: an element of an array is never freed, and its words are aligned.
         unsafe { ptr::read_volatile(port) }.to_ne_bytes()
+    }
+}
+
+/// An exit in an element of a map, where another word stands behind it.
+#[inline(always)]
+fn exit(words: *const u32) -> Exit {
+    let [outer, inner, interface, _] = four_words(words);
+    Exit {
+        tags: Tags::of_words([outer, inner]),
+        interface,
     }
 }
 

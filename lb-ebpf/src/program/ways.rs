@@ -8,7 +8,7 @@ use aya_ebpf::bindings::xdp_md;
 use lb_ebpf::parse::Family;
 
 use super::{
-    BY_RING, control, fragments, log,
+    BY_RING, control, fragments, leave, log,
     outcome::Outcome,
     pins::{self, Shape},
     replies, translations,
@@ -140,6 +140,18 @@ impl Outcome {
         };
         outcome.chosen().ok_or(outcome)
     }
+}
+
+/// Takes the tags off a frame that has some, and keeps them for [`leave`].
+#[inline(always)]
+pub(super) fn take_tags_off(context: *mut xdp_md) -> bool {
+    taken_tags_off(context) != 0
+}
+
+/// Lets a frame leave, or stay, with the tags that it then has: what the kernel is told.
+#[inline(always)]
+pub(super) fn leave(context: *mut xdp_md, outcome: Outcome) -> u32 {
+    left(context, outcome.word())
 }
 
 /// Notes a packet for the log.
@@ -283,6 +295,18 @@ extern "C" fn translated_error_there(context: *mut xdp_md, family: u32, target: 
 #[unsafe(no_mangle)]
 extern "C" fn translated_error_back(context: *mut xdp_md, family: u32) -> u32 {
     translations::errors::back(context, of_word(family)).word()
+}
+
+#[inline(never)]
+#[unsafe(no_mangle)]
+extern "C" fn taken_tags_off(context: *mut xdp_md) -> u32 {
+    leave::take_tags_off(context).is_some().into()
+}
+
+#[inline(never)]
+#[unsafe(no_mangle)]
+extern "C" fn left(context: *mut xdp_md, outcome: u32) -> u32 {
+    leave::leave(context, Outcome::of_word(outcome))
 }
 
 #[inline(never)]

@@ -17,7 +17,7 @@ use std::{
 use lb_userspace::{
     config::{self, Checked},
     engine::{Engine, Event, Saved},
-    model::{Identity, Mac, Model, Name, Share},
+    model::{Departure, Identity, Mac, Model, Name, Share},
     neighbour::Way,
     probe::{Failure, StreamKey, stream_key},
     table::{DEFAULT_LENGTH, Image, Ring, Shares, Spread, ring},
@@ -84,6 +84,7 @@ impl Workload {
             source: Mac([2, 0, 0, 0, 0, 2]),
             edge_address: None,
             mtu: 1_500,
+            departure: Departure::AS_IT_CAME,
         };
         let backends = model.backends.values();
         let ways = backends.map(|it| (it.destination(), way.clone())).collect();

@@ -132,15 +132,14 @@ fn text(status: &Status, only: Option<Part>) -> String {
 fn edge(status: &Status) -> String {
     let EdgeView {
         name,
-        interface,
-        xdp_mode,
+        interfaces,
         pid,
         uptime_s,
         heartbeat_age_s,
         config,
         flows,
         flow_entries,
-        attached,
+        attached: _,
         pin_dir: _,
     } = &status.edge;
     let pending = (status.pending.iter()).map(|why| format!("NOT IN FORCE YET: {why}\n"));
@@ -154,13 +153,10 @@ fn edge(status: &Status) -> String {
         0..=5 => String::new(),
         age => format!(", NO HEARTBEAT FOR {age} s"),
     };
-    let mode = if *attached {
-        format!("{xdp_mode} XDP")
-    } else {
-        "NOT ATTACHED: start the daemon anew".to_owned()
-    };
+    let on: Vec<_> = interfaces.iter().map(ToString::to_string).collect();
+    let on = on.join(", ");
     format!(
-        "edge {name} on {interface} ({mode}), pid {pid}, up {uptime}{silent}, {}\n{flows} of {flow_entries} flow entries live\n{}",
+        "edge {name} on {on}, pid {pid}, up {uptime}{silent}, {}\n{flows} of {flow_entries} flow entries live\n{}",
         config.display(),
         pending.chain(broken).collect::<String>(),
     )

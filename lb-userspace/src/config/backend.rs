@@ -1,4 +1,7 @@
-use super::{leaf, raw::Table, whereabouts};
+use lb_common::Tags;
+use toml::Value;
+
+use super::{leaf, raw::Table, report::Wrong, whereabouts};
 use crate::{
     model::{Backend, Forward, ProbedAt},
     refusal,
@@ -16,6 +19,7 @@ pub(super) fn read(backend: &mut Table<'_>) -> Option<Backend> {
     if port.is_some() && forward != Forward::FullNat {
         backend.wrong("port", refusal::service::port_without_nat(forward.as_str()));
     }
+    let vlan = backend.optional("vlan", vlan);
     let location = backend.optional("location", whereabouts::location);
     let region = backend.optional("region", whereabouts::latency_region);
     let probe = backend.table("probe", probed_at).unwrap_or_default();
@@ -24,6 +28,7 @@ pub(super) fn read(backend: &mut Table<'_>) -> Option<Backend> {
         address: address?,
         forward,
         port,
+        vlan,
         location,
         region,
         probe,
@@ -44,6 +49,26 @@ fn forward(backend: &mut Table<'_>) -> Forward {
             forward
         }
         None => forward,
+    }
+}
+
+/// One VLAN, two of which the outer is a provider's, or 0 for none.
+fn vlan(value: &Value) -> Result<Tags, Wrong> {
+    let bad = || refusal::value::bad_vlan(value);
+    let number = |value: &Value| u16::try_from(value.as_integer()?).ok();
+    let tag = |ether_type, value| {
+        let vlan = number(value).filter(|vlan| (1..=Tags::LAST_VLAN).contains(vlan));
+        vlan.map(|vlan| Tags::single(ether_type, vlan))
+            .ok_or_else(bad)
+    };
+    match value.as_array().map(Vec::as_slice) {
+        None if number(value) == Some(0) => Ok(Tags::NONE),
+        None => tag(Tags::CUSTOMER, value),
+        Some([outer, inner]) => {
+            let inner = tag(Tags::CUSTOMER, inner)?;
+            inner.within(tag(Tags::PROVIDER, outer)?).ok_or_else(bad)
+        }
+        Some(_) => Err(bad()),
     }
 }
 

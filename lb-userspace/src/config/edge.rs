@@ -1,4 +1,4 @@
-use std::{net::SocketAddr, path::PathBuf, time::Duration};
+use std::{collections::BTreeSet, net::SocketAddr, path::PathBuf, time::Duration};
 
 use lb_common::CHUNK;
 use toml::Value;
@@ -19,13 +19,15 @@ pub(super) const LARGEST_TABLE: u32 = 1 << 26;
 /// The kernel keeps some free for each CPU, so that a smaller table would give up pins early.
 pub(super) const FEWEST_PINS: u32 = 1 << 10;
 const ONE_MILLION: u32 = 1 << 20;
+/// As many as the packet program's table of them takes.
+const MOST_INTERFACES: usize = 64;
 /// Room for the shortest ring, and for its successor beside it.
 const SMALLEST_POOL: u32 = 1 << 15;
 
 /// Reads `[edge]`.
 pub(super) fn read(edge: &mut Table<'_>) -> Option<Edge> {
     let name = edge.required("name", "\"fra-1\"", leaf::name);
-    let interface = interface(edge);
+    let interfaces = interfaces(edge);
     let modes = [
         ("auto", XdpMode::Auto),
         ("native", XdpMode::Native),
@@ -55,7 +57,7 @@ pub(super) fn read(edge: &mut Table<'_>) -> Option<Edge> {
     let name = name?;
     let under = |dir: &str| PathBuf::from(format!("{dir}/{name}"));
     Some(Edge {
-        interface: interface?,
+        interfaces: interfaces?,
         xdp_mode,
         ring_key,
         packet_log,
@@ -91,14 +93,20 @@ fn read_flow_idle(idle: &mut Table<'_>) -> FlowIdle {
     }
 }
 
-fn interface(edge: &mut Table<'_>) -> Option<String> {
+fn interfaces(edge: &mut Table<'_>) -> Option<Vec<String>> {
     edge.require("interfaces", "add `interfaces = [\"eth0\"]`");
     let interfaces = edge.list("interfaces", interface_name)?;
-    if interfaces.len() > 1 {
-        let wrong = refusal::value::several_interfaces(interfaces.len());
-        edge.wrong("interfaces", wrong);
+    let mut seen = BTreeSet::new();
+    if let Some(again) = interfaces.iter().find(|name| !seen.insert(*name)) {
+        edge.wrong("interfaces", refusal::value::interface_twice(again));
     }
-    interfaces.into_iter().next()
+    if interfaces.len() > MOST_INTERFACES {
+        edge.wrong(
+            "interfaces",
+            refusal::value::many_interfaces(interfaces.len(), MOST_INTERFACES),
+        );
+    }
+    Some(interfaces)
 }
 
 /// What the kernel takes as an interface's name (`dev_valid_name`), without control characters.

@@ -13,8 +13,8 @@ use crate::{
 pub struct Summary {
     /// Name of the edge.
     pub edge: Name,
-    /// The interface that it is attached to.
-    pub interface: String,
+    /// The interfaces that it is attached to.
+    pub interfaces: Vec<String>,
     /// Its services, by name.
     pub services: Vec<ServiceSummary>,
     /// Its groups, by name.
@@ -119,7 +119,7 @@ pub(super) fn summary(model: &Model, clients: &Clients) -> Summary {
     };
     Summary {
         edge: edge.name.clone(),
-        interface: edge.interface.clone(),
+        interfaces: edge.interfaces.clone(),
         services: services.collect(),
         groups: model
             .groups
@@ -256,7 +256,7 @@ impl fmt::Display for GroupSummary {
 
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "edge {} on {}", self.edge, self.interface)?;
+        writeln!(f, "edge {} on {}", self.edge, self.interfaces.join(", "))?;
         for service in &self.services {
             writeln!(f, "{service}")?;
         }

@@ -7,6 +7,8 @@ mod server;
 
 pub use self::{
     client::{ask, find},
-    protocol::{DataFileView, EdgeView, MAX_REQUEST, Reloaded, Reply, Request, Status},
+    protocol::{
+        DataFileView, EdgeView, InterfaceView, MAX_REQUEST, Reloaded, Reply, Request, Status,
+    },
     server::{Question, serve},
 };

@@ -1,4 +1,4 @@
-use std::{collections::BTreeMap, net::IpAddr, path::PathBuf};
+use std::{collections::BTreeMap, fmt, net::IpAddr, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -103,17 +103,35 @@ pub struct DataFileView {
     pub broken: Option<Problem>,
 }
 
+/// An interface of the edge.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct InterfaceView {
+    /// What it is called.
+    pub name: String,
+    /// How the program was attached there.
+    pub xdp_mode: String,
+    /// Whether it still is.
+    pub attached: bool,
+}
+
+impl fmt::Display for InterfaceView {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.attached {
+            true => write!(f, "{} ({} XDP)", self.name, self.xdp_mode),
+            false => write!(f, "{} (NOT ATTACHED: start the daemon anew)", self.name),
+        }
+    }
+}
+
 /// The daemon and its place.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct EdgeView {
     /// What it is called.
     pub name: Name,
-    /// Where the program is attached.
-    pub interface: String,
-    /// Whether it still is.
+    /// Whether the program is on all interfaces.
     pub attached: bool,
-    /// How it is attached.
-    pub xdp_mode: String,
+    /// The interfaces.
+    pub interfaces: Vec<InterfaceView>,
     /// Process id of the daemon.
     pub pid: u32,
     /// Seconds since the daemon started.

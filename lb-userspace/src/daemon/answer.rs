@@ -12,8 +12,8 @@ use tokio::sync::oneshot;
 use super::Daemon;
 use crate::{
     config,
-    control::{EdgeView, Reloaded, Reply, Request, Status},
-    dataplane::{DoesNotFit, Live, Totals, diff, monotonic},
+    control::{EdgeView, InterfaceView, Reloaded, Reply, Request, Status},
+    dataplane::{Attachment, DoesNotFit, Live, Totals, diff, monotonic},
     engine::{AdminChange, Effect, Engine, Event, GroupView, View},
     model::{Name, changes, needs_restart},
     plan::Plan,
@@ -175,9 +175,8 @@ impl Daemon {
         Status {
             edge: EdgeView {
                 name: edge.name.clone(),
-                interface: edge.interface.clone(),
-                attached: self.attached,
-                xdp_mode: self.mode.to_string(),
+                attached: self.is_attached(),
+                interfaces: self.attachments.iter().map(interface).collect(),
                 pid: std::process::id(),
                 uptime_s: self.started.elapsed().as_secs(),
                 heartbeat_age_s: self.heartbeat_age().as_secs(),
@@ -216,5 +215,13 @@ impl Daemon {
                     sum(&|id| totals.targets.get(id).map_or(0, |counter| counter.packets));
             }
         }
+    }
+}
+
+fn interface((attachment, attached): &(Attachment, bool)) -> InterfaceView {
+    InterfaceView {
+        name: attachment.interface.clone(),
+        xdp_mode: attachment.mode.to_string(),
+        attached: *attached,
     }
 }

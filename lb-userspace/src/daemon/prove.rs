@@ -44,7 +44,7 @@ impl Daemon {
     /// to ask it, so that is done beside the loop, once.
     pub(super) fn take(&mut self, question: Question) {
         let is_explain = matches!(question.0, Request::Explain { .. });
-        if !is_explain || !self.attached || matches!(self.proving.prover, Some(Ok(_))) {
+        if !is_explain || !self.is_attached() || matches!(self.proving.prover, Some(Ok(_))) {
             return self.answer(question);
         }
         let edge = self.engine.model().edge.clone();
@@ -67,7 +67,7 @@ impl Daemon {
         client: IpAddr,
     ) -> Result<Explanation, Refusal> {
         let mut explanation = self.engine.explain(service, client)?;
-        self.look_at_the_interface();
+        self.look_at_the_interfaces();
         let proof = self.prove(&explanation);
         explanation.proof = Some(proof.unwrap_or_else(|error| Judgement::Unproven {
             why: format!("{error:#}"),
@@ -79,7 +79,7 @@ impl Daemon {
     /// those of the decision.
     fn prove(&self, explanation: &Explanation) -> anyhow::Result<Judgement> {
         ensure!(
-            self.attached,
+            self.is_attached(),
             "the packet program is not on the interface; start the daemon anew to attach it"
         );
         ensure!(

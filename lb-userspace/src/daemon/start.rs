@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeSet,
+    mem,
     path::Path,
     sync::Arc,
     time::{Duration, Instant},
@@ -20,7 +21,7 @@ use super::{
 use crate::{
     config::Checked,
     control,
-    dataplane::{Kernel, Lock, Started, Tables, check_host},
+    dataplane::{Attachment, Kernel, Lock, Started, Tables, check_host},
     engine::Engine,
     metrics,
     model::{Edge, Model, Name},
@@ -51,7 +52,7 @@ impl Daemon {
         let (question_sender, questions) = mpsc::channel(64);
         let (proving, provers) = Proving::new();
         let (data, rereads) = DataFiles::new(text, &checked.model);
-        let neighbours = Neighbours::start(&edge.interface, way_sender).await?;
+        let neighbours = Neighbours::start(&edge.interfaces, way_sender).await?;
         let (state, saved) = StateFile::open(&edge.state_dir)?;
         let (scrape_sender, scrapes) = mpsc::channel(64);
         let listener = listen(edge).await?;
@@ -68,9 +69,11 @@ impl Daemon {
             started: Instant::now(),
             engine,
             kernel: attached.kernel,
-            mode: attached.mode,
-            attachment: attached.attachment,
-            attached: true,
+            attachments: attached
+                .attachments
+                .into_iter()
+                .map(|it| (it, true))
+                .collect(),
             tables,
             pending: None,
             scheduler,
@@ -123,16 +126,21 @@ async fn listen(edge: &Edge) -> Result<Option<TcpListener>, Refusal> {
 
 fn attach(edge: &Edge) -> Result<Started, Refusal> {
     let mut attached = Kernel::start(edge, ring_key(&edge.ring_key))?;
-    if let Some(warning) = attached.warning.take() {
+    for warning in mem::take(&mut attached.warnings) {
         log::warn(&warning.into());
     }
     if edge.packet_log {
         log::packets(&mut attached.object)?;
     }
-    tracing::info!(
-        edge = %edge.name, interface = edge.interface, mode = %attached.mode,
-        adopted = attached.adopted, "The packet program is attached.",
-    );
+    for Attachment {
+        interface, mode, ..
+    } in &attached.attachments
+    {
+        tracing::info!(
+            edge = %edge.name, interface, %mode, adopted = attached.adopted,
+            "The packet program is attached.",
+        );
+    }
     Ok(attached)
 }
 

@@ -1,4 +1,4 @@
-use std::{error::Error, fs, io};
+use std::{collections::BTreeMap, error::Error, fs, io, path::Path};
 
 use aya::{
     Ebpf,
@@ -11,7 +11,7 @@ use aya::{
 use nix::errno::Errno;
 
 use super::{
-    interface::{self, Attached, Mode, OpenLink},
+    interface::{self, Attached, Interface, Mode, OpenLink},
     object::PROGRAM,
     pins::Pins,
 };
@@ -29,10 +29,13 @@ fn failed(error: impl Error) -> Refusal {
     unattached_program(reason(&error))
 }
 
-/// The packet program on its interface.
+/// The packet program on an interface.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Attachment {
-    interface: String,
+    /// The interface.
+    pub interface: String,
+    /// How the program is attached.
+    pub mode: Mode,
     program: u32,
 }
 
@@ -56,14 +59,16 @@ impl Attachment {
         }
     }
 
-    /// The MAC address of the interface; `None` if there is no such interface any more.
+    /// Index and MAC address of the interface; `None` if there is no such interface any more.
     ///
     /// # Errors
     ///
     /// The kernel does not tell.
-    pub fn station(&self) -> io::Result<Option<[u8; 6]>> {
-        let index = interface::index(&self.interface);
-        index.map_or(Ok(None), interface::station)
+    pub fn station(&self) -> io::Result<Option<(u32, [u8; 6])>> {
+        let Some(index) = interface::index(&self.interface) else {
+            return Ok(None);
+        };
+        Ok(interface::station(index)?.map(|mac| (index, mac)))
     }
 }
 
@@ -73,78 +78,116 @@ pub(super) struct Running {
     pub(super) mode: Mode,
 }
 
-/// The pinned link, if it still holds a program on the interface. One whose interface is gone is
-/// removed.
+/// The pinned links that hold a program on one of these interfaces, by the index of that. One whose interface
+/// is gone is removed.
+///
+/// # Errors
+///
+/// There is a link to another interface, or the kernel does not tell of one.
 pub(super) fn running(
     pins: &Pins,
-    interface: &str,
-    index: u32,
-) -> Result<Option<Running>, Refusal> {
-    if !pins.link().exists() {
-        return Ok(None);
-    }
-    let path = pins.link();
+    interfaces: &[Interface],
+) -> Result<BTreeMap<u32, Running>, Refusal> {
+    let links = pins.links()?.into_iter();
+    let running = links.filter_map(|path| running_at(&path, interfaces).transpose());
+    running.collect()
+}
+
+fn running_at(path: &Path, interfaces: &[Interface]) -> Result<Option<(u32, Running)>, Refusal> {
     let unknown = |error: &dyn Error| unknown_link(path.display(), reason(error));
-    let link = FdLink::from(PinnedLink::from_pin(&path).map_err(|e| unknown(&e))?);
+    let link = FdLink::from(PinnedLink::from_pin(path).map_err(|e| unknown(&e))?);
     let id = link.info().map_err(|e| unknown(&e))?.id();
     let open = interface::open_links().map_err(|e| unknown(&e))?;
     let open: Option<OpenLink> = open.into_iter().find(|open| open.id == id);
     let open = open
         .ok_or_else(|| unknown_link(path.display(), "it is not among this process's XDP links"))?;
     if open.interface == 0 {
-        fs::remove_file(&path).map_err(|e| unusable_pins(path.display(), e))?;
+        fs::remove_file(path).map_err(|e| unusable_pins(path.display(), e))?;
         return Ok(None);
     }
-    let attached = interface::attached(index).map_err(failed)?;
+    let wanted = interfaces.iter().any(|it| it.index == open.interface);
+    let attached = match wanted {
+        true => interface::attached(open.interface).map_err(failed)?,
+        false => None,
+    };
     match attached {
         Some(Attached { mode, program }) if program == open.program => {
-            Ok(Some(Running { link, mode }))
+            Ok(Some((open.interface, Running { link, mode })))
         }
-        _ => Err(other_interface(interface::name(open.interface), interface)),
+        _ => {
+            let wanted: Vec<_> = interfaces.iter().map(|it| it.name.as_str()).collect();
+            let there = interface::name(open.interface);
+            Err(other_interface(there, wanted.join(" or ")))
+        }
     }
 }
 
-/// Puts the object's program in the place of the one that runs: no packet meets none.
-pub(super) fn replace(
+/// Why the program is not on all interfaces; then it is on none that did not have it before.
+pub(super) struct Unattached {
+    /// Which of them takes none, if that is why.
+    pub(super) at: Option<usize>,
+    pub(super) why: Refusal,
+}
+
+impl From<Refusal> for Unattached {
+    fn from(why: Refusal) -> Self {
+        Self { at: None, why }
+    }
+}
+
+/// Puts the object's program on interfaces, each in a mode, and pins it: where one is running, in the place of
+/// that, so that no packet meets none.
+pub(super) fn put(
     ebpf: &mut Ebpf,
-    running: Running,
-    interface: &str,
+    interfaces: &[(Interface, Mode)],
+    mut running: BTreeMap<u32, Running>,
     pins: &Pins,
-) -> Result<Attachment, Refusal> {
+) -> Result<Vec<Attachment>, Unattached> {
     let program = program(ebpf)?;
     load(program)?;
-    let link = XdpLink::try_from(running.link).map_err(failed)?;
-    // All that may well fail comes before the new program takes over.
+    // All that may well fail comes before the new program takes over anywhere.
     pin_next(program, pins)?;
+    let new = interfaces.iter().enumerate();
+    let new = new.filter(|(_, (interface, _))| !running.contains_key(&interface.index));
+    let mut made = Vec::new();
+    for (at, (interface, mode)) in new {
+        let pin = pins.link(interface.index);
+        if let Err(why) = attach(program, interface, *mode, &pin) {
+            // The pins alone hold the links.
+            made.iter().for_each(|pin| drop(fs::remove_file(pin)));
+            return Err(Unattached { at: Some(at), why });
+        }
+        made.push(pin);
+    }
+    for (interface, _) in interfaces {
+        if let Some(running) = running.remove(&interface.index) {
+            replace(program, running)?;
+        }
+    }
+    settle(program, interfaces, pins).map_err(Unattached::from)
+}
+
+fn replace(program: &mut Xdp, running: Running) -> Result<(), Refusal> {
+    let link = XdpLink::try_from(running.link).map_err(failed)?;
     let id = program.attach_to_link(link).map_err(failed)?;
     // From here on the pin alone holds the link, so that to remove the pin is to detach.
     drop(program.take_link(id).map_err(failed)?);
-    settle(program, interface, pins)
+    Ok(())
 }
 
-/// Attaches the object's program to an interface that has none, and pins it.
-pub(super) fn attach(
-    ebpf: &mut Ebpf,
-    interface: &str,
-    index: u32,
-    mode: Mode,
-    pins: &Pins,
-) -> Result<Attachment, Refusal> {
-    let program = program(ebpf)?;
-    load(program)?;
+fn attach(program: &mut Xdp, interface: &Interface, mode: Mode, pin: &Path) -> Result<(), Refusal> {
     let flags = match mode {
         Mode::Generic => XdpMode::Skb,
         Mode::Native => XdpMode::Driver,
     };
     let id = program
-        .attach_to_if_index(index, flags)
-        .map_err(|error| refused(error, interface, index, mode))?;
+        .attach_to_if_index(interface.index, flags)
+        .map_err(|error| refused(error, interface, mode))?;
     let link = program.take_link(id).map_err(failed)?;
     let link = FdLink::try_from(link).map_err(failed)?;
-    pin_next(program, pins)?;
-    link.pin(pins.link())
-        .map_err(|error| unusable_pins(pins.link().display(), reason(&error)))?;
-    settle(program, interface, pins)
+    let pinned = link.pin(pin);
+    pinned.map_err(|error| unusable_pins(pin.display(), reason(&error)))?;
+    Ok(())
 }
 
 pub(super) fn program(ebpf: &mut Ebpf) -> Result<&mut Xdp, Refusal> {
@@ -197,20 +240,34 @@ fn pin_next(program: &mut Xdp, pins: &Pins) -> Result<(), Refusal> {
 }
 
 /// Says that the program pinned last is the one that runs.
-fn settle(program: &Xdp, interface: &str, pins: &Pins) -> Result<Attachment, Refusal> {
+fn settle(
+    program: &Xdp,
+    interfaces: &[(Interface, Mode)],
+    pins: &Pins,
+) -> Result<Vec<Attachment>, Refusal> {
     fs::rename(pins.next_program(), pins.program())
         .map_err(|error| unusable_pins(pins.program().display(), error))?;
-    Ok(Attachment {
-        interface: interface.to_owned(),
-        program: program.info().map_err(failed)?.id(),
-    })
+    let program = program.info().map_err(failed)?.id();
+    let attachment = |(interface, mode): &(Interface, Mode)| Attachment {
+        interface: interface.name.clone(),
+        mode: *mode,
+        program,
+    };
+    Ok(interfaces.iter().map(attachment).collect())
 }
 
 /// What is left of a page of 4,096 bytes beside the room in front of a frame, the kernel's own data behind
 /// it, and two VLAN tags. Some drivers take less.
 const LARGEST_FRAME: u32 = 3498;
 
-fn refused(error: ProgramError, interface: &str, index: u32, mode: Mode) -> Refusal {
+fn refused(
+    error: ProgramError,
+    Interface {
+        name: interface,
+        index,
+    }: &Interface,
+    mode: Mode,
+) -> Refusal {
     let errno = match &error {
         ProgramError::SyscallError(call) => call.io_error.raw_os_error(),
         ProgramError::XdpError(XdpError::NetlinkError(error)) => error.raw_os_error(),
@@ -218,12 +275,12 @@ fn refused(error: ProgramError, interface: &str, index: u32, mode: Mode) -> Refu
     };
     let reason = match errno.map(Errno::from_raw) {
         Some(Errno::EBUSY | Errno::EEXIST) => {
-            let there = interface::attached(index).ok().flatten();
+            let there = interface::attached(*index).ok().flatten();
             let id = there.map(|attached| format!(" (id {})", attached.program));
             return other_program(interface, id.unwrap_or_default());
         }
         Some(Errno::EOPNOTSUPP) => "its driver has none".to_owned(),
-        Some(errno) => match (mode, interface::mtu(index)) {
+        Some(errno) => match (mode, interface::mtu(*index)) {
             (Mode::Native, Ok(Some(mtu))) if mtu > LARGEST_FRAME => format!(
                 "its MTU is {mtu} ({errno:?}), and a packet must fit into a page: at most \
                  {LARGEST_FRAME} bytes (`ip link set dev {interface} mtu {LARGEST_FRAME}`)"

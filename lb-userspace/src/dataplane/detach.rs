@@ -2,7 +2,7 @@ use std::{
     fmt,
     fs::{self, DirEntry},
     io,
-    path::Path,
+    path::{Path, PathBuf},
     thread,
     time::Duration,
 };
@@ -22,8 +22,8 @@ use crate::refusal::{
 /// What was removed of an edge.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Detached {
-    /// The interface that the program was on, if it was on one.
-    pub interface: Option<String>,
+    /// The interfaces that the program was on.
+    pub interfaces: Vec<String>,
     /// Whether a program was pinned.
     pub program: bool,
     /// How many maps were pinned.
@@ -35,9 +35,9 @@ impl fmt::Display for Detached {
         if *self == Self::default() {
             return f.write_str("nothing is attached or pinned");
         }
-        match &self.interface {
-            Some(interface) => write!(f, "detached from {interface}")?,
-            None => f.write_str("was not attached")?,
+        match &self.interfaces[..] {
+            [] => f.write_str("was not attached")?,
+            interfaces => write!(f, "detached from {}", interfaces.join(", "))?,
         }
         let program = if self.program { "the program and " } else { "" };
         write!(f, "; removed {program}{} maps", self.maps)
@@ -57,10 +57,12 @@ pub fn detach(pin_dir: &Path) -> Result<Detached, Refusal> {
         return Ok(detached);
     }
     pins.check_place()?;
-    let link = link(&pins);
-    if remove(&pins.link())? {
-        detached.interface = link.map(|link| interface::name(link.interface));
+    let links = links(&pins)?;
+    for pin in pins.links()? {
+        remove(&pin)?;
     }
+    let name = |link: &OpenLink| interface::name(link.interface);
+    detached.interfaces = links.iter().map(name).collect();
     detached.program = remove(&pins.program())?;
     remove(&pins.next_program())?;
     for map in object::map_names()? {
@@ -69,19 +71,22 @@ pub fn detach(pin_dir: &Path) -> Result<Detached, Refusal> {
     for dir in [&pins.maps(), pin_dir] {
         remove_dir(dir)?;
     }
-    match link {
-        Some(link) if !has_ended(link) => Err(still_attached(interface::name(link.interface))),
-        _ => Ok(detached),
+    match links.iter().find(|link| !has_ended(**link)) {
+        Some(link) => Err(still_attached(name(link))),
+        None => Ok(detached),
     }
 }
 
-/// The pinned link, if it holds a program on an interface.
-pub(super) fn link(pins: &Pins) -> Option<OpenLink> {
-    let link = FdLink::from(PinnedLink::from_pin(pins.link()).ok()?);
-    let id = link.info().ok()?.id();
-    let open = interface::open_links().ok()?;
-    open.into_iter()
-        .find(|open| open.id == id && open.interface != 0)
+/// The pinned links that hold a program on an interface.
+pub(super) fn links(pins: &Pins) -> Result<Vec<OpenLink>, Refusal> {
+    let found = |path: PathBuf| {
+        let link = FdLink::from(PinnedLink::from_pin(path).ok()?);
+        let id = link.info().ok()?.id();
+        let open = interface::open_links().ok()?;
+        open.into_iter()
+            .find(|open| open.id == id && open.interface != 0)
+    };
+    Ok(pins.links()?.into_iter().filter_map(found).collect())
 }
 
 /// The kernel frees a link a moment after its last holder is gone.

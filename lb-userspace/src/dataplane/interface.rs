@@ -35,6 +35,13 @@ pub(super) struct Attached {
     pub(super) program: u32,
 }
 
+/// An interface by its name and its index.
+#[derive(Clone, Debug)]
+pub(super) struct Interface {
+    pub(super) name: String,
+    pub(super) index: u32,
+}
+
 /// The index of an interface; `None` if there is no such one.
 pub(super) fn index(name: &str) -> Option<u32> {
     if_nametoindex(name).ok()

@@ -1,4 +1,4 @@
-use std::{path::Path, sync::Arc};
+use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 use aya::{
     Pod,
@@ -6,7 +6,7 @@ use aya::{
 };
 use lb_common::{
     ABI_VERSION, Address, Bucket, CHUNK, Chunk, Control, Descriptor, HEARTBEAT_OFFSET, HashKey,
-    IdleTicks, Pin, PinKey, Port, STATION_OFFSET, Service, ServiceGroup, ServiceKey, Target, WAYS,
+    IdleTicks, Pin, PinKey, Port, Service, ServiceGroup, ServiceKey, Station, Target, WAYS,
 };
 
 use super::{
@@ -30,6 +30,7 @@ pub struct Kernel {
     slots: Mapped<Chunk>,
     targets: Mapped<Target>,
     service_groups: HashMap<MapData, ServiceGroup, u32>,
+    stations: HashMap<MapData, u32, Station>,
     clients: Clients,
     pub(super) flows: Mapped<Bucket>,
     pub(super) pins: HashMap<MapData, PinKey, Pin>,
@@ -54,6 +55,7 @@ impl Kernel {
             slots: mapped(&pins, "SLOTS")?,
             targets: mapped(&pins, "TARGETS")?,
             service_groups: hash_map(&pins, "SERVICE_GROUPS")?,
+            stations: hash_map(&pins, "STATIONS")?,
             clients: Clients::open(&pins)?,
             flows: mapped(&pins, "FLOWS")?,
             pins: hash_map(&pins, "AFFINITY_PINS")?,
@@ -168,11 +170,19 @@ impl Kernel {
         Ok(())
     }
 
-    /// Says which MAC address the interface has: packets in frames for another are not rejected.
-    pub fn set_station(&self, station: [u8; 6]) {
-        let [a, b, c, d, e, f] = station;
-        let word = u64::from_ne_bytes([a, b, c, d, e, f, 0, 0]);
-        self.control.store_word(0, STATION_OFFSET / 8, word);
+    /// Says which interfaces packets are served on, by index, and their MAC addresses: a frame for another
+    /// address is another host's.
+    pub fn set_stations(&mut self, stations: &BTreeMap<u32, [u8; 6]>) -> Result<(), Refusal> {
+        let known: Result<Vec<u32>, _> = self.stations.keys().collect();
+        let known = known.map_err(|e| failed("STATIONS", e))?;
+        for gone in known.iter().filter(|index| !stations.contains_key(index)) {
+            present(self.stations.remove(gone)).map_err(|e| failed("STATIONS", e))?;
+        }
+        for (index, mac) in stations {
+            let put = self.stations.insert(index, Station::new(*mac), 0);
+            put.map_err(|e| failed("STATIONS", e))?;
+        }
+        Ok(())
     }
 
     /// Says how long entries of the flow table may stay idle. One that was over is live again if its

@@ -11,8 +11,8 @@ use crate::refusal::Refusal;
 pub struct Left {
     /// The maps.
     pub kernel: Kernel,
-    /// Where the program is attached and how, if it is.
-    pub attached: Option<(String, Mode)>,
+    /// Where the program is attached, and how.
+    pub attached: Vec<(String, Mode)>,
 }
 
 /// Opens the maps that are pinned in `pin_dir`, to read them; none if nothing is pinned there.
@@ -29,10 +29,11 @@ pub fn look(pin_dir: &Path) -> Result<Option<Left>, Refusal> {
     pins.check_place()?;
     pins.check_abi()?;
     let kernel = Kernel::open(pin_dir)?;
-    let attached = detach::link(&pins).and_then(|link| {
+    let attached = detach::links(&pins)?.into_iter().filter_map(|link| {
         let there = interface::attached(link.interface).ok().flatten()?;
         let ours = there.program == link.program;
         ours.then(|| (interface::name(link.interface), there.mode))
     });
+    let attached = attached.collect();
     Ok(Some(Left { kernel, attached }))
 }

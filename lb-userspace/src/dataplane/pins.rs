@@ -19,7 +19,10 @@ use crate::refusal::{
     reason,
 };
 
-/// Where an edge's program, link and maps are pinned: `program`, `link` and `maps/NAME` in a
+/// How the names of pinned links begin.
+const LINK: &str = "link";
+
+/// Where an edge's program, links and maps are pinned: `program`, `link-INDEX` and `maps/NAME` in a
 /// directory on a BPF file system.
 #[derive(Clone, Debug)]
 pub(super) struct Pins {
@@ -45,8 +48,25 @@ impl Pins {
         self.dir.join("program_next")
     }
 
-    pub(super) fn link(&self) -> PathBuf {
-        self.dir.join("link")
+    /// Where the link to the interface with this index is pinned.
+    pub(super) fn link(&self, interface: u32) -> PathBuf {
+        self.dir.join(format!("{LINK}-{interface}"))
+    }
+
+    /// The links that are pinned; none if there is no directory.
+    pub(super) fn links(&self) -> Result<Vec<PathBuf>, Refusal> {
+        let entries = match fs::read_dir(&self.dir) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(|e| unusable_pins(self.dir.display(), e))?,
+        };
+        let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+        let is_link = |path: &PathBuf| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            // Earlier versions had one, without an index.
+            name.strip_prefix(LINK)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+        };
+        Ok(paths.filter(is_link).collect())
     }
 
     pub(super) fn maps(&self) -> PathBuf {

@@ -5,9 +5,9 @@ use lb_common::HashKey;
 
 use super::{
     Kernel,
-    attach::{self, Attachment, Running},
+    attach::{self, Attachment, Unattached},
     detach,
-    interface::{self, Mode},
+    interface::{self, Interface, Mode},
     object::{self, Shape},
     pins::Pins,
 };
@@ -20,14 +20,12 @@ use crate::{
 pub struct Started {
     /// Its maps.
     pub kernel: Kernel,
-    /// The program on its interface.
-    pub attachment: Attachment,
-    /// How it is attached.
-    pub mode: Mode,
+    /// The program on each of its interfaces.
+    pub attachments: Vec<Attachment>,
     /// Whether the program of an earlier daemon was running and was replaced without a gap.
     pub adopted: bool,
     /// What the operator should know.
-    pub warning: Option<Refusal>,
+    pub warnings: Vec<Refusal>,
     /// The loaded object, for reading the packet program's log. Dropping it changes nothing for
     /// packets.
     pub object: Ebpf,
@@ -47,7 +45,7 @@ impl Kernel {
     /// left behind.
     pub fn start(edge: &Edge, ring_key: HashKey) -> Result<Started, Refusal> {
         let pins = Pins::new(&edge.pin_dir);
-        let fresh = !pins.maps().exists() && !pins.link().exists();
+        let fresh = !pins.maps().exists() && pins.links()?.is_empty();
         let started = Starting::new(edge, ring_key, pins.clone()).and_then(|edge| edge.start());
         if started.is_err() {
             // What was made in vain; the error above says more than one from here could.
@@ -63,20 +61,28 @@ impl Kernel {
 struct Starting<'a> {
     edge: &'a Edge,
     ring_key: HashKey,
-    index: u32,
+    interfaces: Vec<Interface>,
     pins: Pins,
     shapes: BTreeMap<String, Shape>,
 }
 
 impl<'a> Starting<'a> {
     fn new(edge: &'a Edge, ring_key: HashKey, pins: Pins) -> Result<Self, Refusal> {
-        let interface = edge.interface.as_str();
-        let index = interface::index(interface)
-            .ok_or_else(|| no_interface(interface, interface::names().join(", ")))?;
+        let found = |name: &String| match interface::index(name) {
+            Some(index) => Ok(Interface {
+                name: name.clone(),
+                index,
+            }),
+            None => Err(no_interface(name, interface::names().join(", "))),
+        };
         Ok(Self {
             edge,
             ring_key,
-            index,
+            interfaces: edge
+                .interfaces
+                .iter()
+                .map(found)
+                .collect::<Result<_, _>>()?,
             pins,
             shapes: object::shapes(edge)?,
         })
@@ -85,57 +91,80 @@ impl<'a> Starting<'a> {
     fn start(&self) -> Result<Started, Refusal> {
         self.pins.make(&self.pins.maps())?;
         self.pins.check_maps(&self.shapes)?;
-        match attach::running(&self.pins, &self.edge.interface, self.index)? {
-            Some(running) => self.take_over(running),
-            None => self.attach(),
+        let running = attach::running(&self.pins, &self.interfaces)?;
+        let mut interfaces = Vec::new();
+        let mut warnings = Vec::new();
+        for interface in &self.interfaces {
+            let mode = match running.get(&interface.index) {
+                Some(running) => self.adopted_mode(interface, running.mode, &mut warnings)?,
+                None => self.first_mode(),
+            };
+            interfaces.push((interface.clone(), mode));
+        }
+        drop(running);
+        // Each attempt takes a fresh object: after a refusal a kernel may refuse the same one again.
+        loop {
+            let Unattached { at, why } = match self.attach(&interfaces) {
+                Ok(started) => {
+                    return Ok(Started {
+                        warnings,
+                        ..started
+                    });
+                }
+                Err(unattached) => unattached,
+            };
+            let refused = at.map(|at| &mut interfaces[at].1);
+            match (self.edge.xdp_mode, refused) {
+                (XdpMode::Auto, Some(mode @ Mode::Native)) if why.code == "no-native-xdp" => {
+                    *mode = Mode::Generic;
+                    warnings.push(why.after("attached in generic mode, which is slow"));
+                }
+                _ => return Err(why),
+            }
         }
     }
 
-    fn take_over(&self, running: Running) -> Result<Started, Refusal> {
-        let mode = running.mode;
-        self.check_mode(mode)?;
-        let (mut object, kernel) = self.load()?;
-        let interface = &self.edge.interface;
-        let attachment = attach::replace(&mut object, running, interface, &self.pins)?;
-        // Not before: the program that ran until now may go on, and its flows are with the old key.
-        self.put_settings(&kernel);
-        let slow = (self.edge.xdp_mode, mode) == (XdpMode::Auto, Mode::Generic);
-        Ok(Started {
-            kernel,
-            attachment,
-            mode,
-            adopted: true,
-            warning: slow.then(slow_mode),
-            object,
-        })
-    }
-
-    fn attach(&self) -> Result<Started, Refusal> {
+    fn first_mode(&self) -> Mode {
         match self.edge.xdp_mode {
-            XdpMode::Generic => self.attach_as(Mode::Generic),
-            XdpMode::Native => self.attach_as(Mode::Native),
-            XdpMode::Auto => match self.attach_as(Mode::Native) {
-                Err(refusal) if refusal.code == "no-native-xdp" => Ok(Started {
-                    warning: Some(refusal.after("attached in generic mode, which is slow")),
-                    ..self.attach_as(Mode::Generic)?
-                }),
-                other => other,
-            },
+            XdpMode::Generic => Mode::Generic,
+            XdpMode::Auto | XdpMode::Native => Mode::Native,
         }
     }
 
-    /// Each attempt takes a fresh object: after a refusal a kernel may refuse the same one again.
-    fn attach_as(&self, mode: Mode) -> Result<Started, Refusal> {
+    /// The mode of a program that runs, which can not be changed.
+    fn adopted_mode(
+        &self,
+        interface: &Interface,
+        mode: Mode,
+        warnings: &mut Vec<Refusal>,
+    ) -> Result<Mode, Refusal> {
+        match (self.edge.xdp_mode, mode) {
+            (XdpMode::Native, Mode::Generic) | (XdpMode::Generic, Mode::Native) => {
+                return Err(other_mode(&interface.name, mode));
+            }
+            (XdpMode::Auto, Mode::Generic) => warnings.push(slow_mode()),
+            _ => {}
+        }
+        Ok(mode)
+    }
+
+    fn attach(&self, interfaces: &[(Interface, Mode)]) -> Result<Started, Unattached> {
         let (mut object, kernel) = self.load()?;
-        self.put_settings(&kernel);
-        let interface = &self.edge.interface;
-        let attachment = attach::attach(&mut object, interface, self.index, mode, &self.pins)?;
+        let running = attach::running(&self.pins, &self.interfaces)?;
+        let adopted = !running.is_empty();
+        if !adopted {
+            self.put_settings(&kernel);
+        }
+        let attachments = attach::put(&mut object, interfaces, running, &self.pins)?;
+        if adopted {
+            // Not before: the program that ran until now may go on, and its flows are with the old key.
+            self.put_settings(&kernel);
+        }
         Ok(Started {
             kernel,
-            attachment,
-            mode,
-            adopted: false,
-            warning: None,
+            attachments,
+            adopted,
+            warnings: Vec::new(),
             object,
         })
     }
@@ -150,14 +179,5 @@ impl<'a> Starting<'a> {
     fn put_settings(&self, kernel: &Kernel) {
         kernel.set_ring_key(self.ring_key);
         kernel.set_idle(self.edge.flow_idle.ticks());
-    }
-
-    fn check_mode(&self, mode: Mode) -> Result<(), Refusal> {
-        match (self.edge.xdp_mode, mode) {
-            (XdpMode::Native, Mode::Generic) | (XdpMode::Generic, Mode::Native) => {
-                Err(other_mode(&self.edge.interface, mode))
-            }
-            _ => Ok(()),
-        }
     }
 }

@@ -5,14 +5,16 @@ use std::{
     sync::Arc,
 };
 
+use lb_common::Exit;
+
 use super::{
     Course, Engine, key,
     known::{Basis, Known, Standing},
 };
 use crate::{
     model::{
-        Admin, Backend, Forward, Group, Health, Initial, Mac, Member, MemberState, Name, OnDown,
-        Ramp,
+        Admin, Backend, Departure, Forward, Group, Health, Initial, Mac, Member, MemberState, Name,
+        OnDown, Ramp,
     },
     neighbour::Way,
     policy::{Client, Destination, decide_all},
@@ -310,6 +312,7 @@ impl Engine {
             source: Mac([0; 6]),
             edge_address: None,
             mtu: 0,
+            departure: Departure::AS_IT_CAME,
             takes_new: false,
             dead: None,
         };
@@ -319,6 +322,7 @@ impl Engine {
             source,
             edge_address,
             mtu,
+            departure,
         }) = self.open_ways.get(&backend.destination())
         {
             let header = backend
@@ -327,6 +331,10 @@ impl Engine {
                 .unwrap_or(0);
             spec.next_hop = Some(*next_hop);
             spec.source = *source;
+            spec.departure = match (*departure, backend.vlan) {
+                (Departure::Out(exit), Some(tags)) => Departure::Out(Exit { tags, ..exit }),
+                (departure, _) => departure,
+            };
             let ours = match backend.forward {
                 Forward::FullNat => self.model.edge.nat.source(backend.address),
                 Forward::Gue { .. } | Forward::Ipip | Forward::L2Dsr => None,

@@ -3,7 +3,11 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use super::{Effect, Engine, Event, GroupView, Saved};
-use crate::{config, model::Mac, neighbour::Way};
+use crate::{
+    config,
+    model::{Departure, Mac},
+    neighbour::Way,
+};
 
 /// Group `inner` decides by client and stands in `web`; `plain` does the same for all.
 const NESTED: &str = r#"
@@ -58,6 +62,7 @@ pub(crate) fn nested() -> Vec<GroupView> {
             source: Mac([2; 6]),
             edge_address: None,
             mtu: 1500,
+            departure: Departure::AS_IT_CAME,
         };
         (backend.destination(), way)
     });

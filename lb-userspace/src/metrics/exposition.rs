@@ -32,8 +32,9 @@ pub fn exposition(snapshot: &Snapshot) -> String {
 fn daemon(snapshot: &Snapshot, text: &mut Text) {
     let edge = &snapshot.status.edge;
     text.one(&names::BUILD, [env!("CARGO_PKG_VERSION")], Value::Count(1));
-    let labels = [edge.name.as_str(), &edge.interface, &edge.xdp_mode];
-    text.one(&names::EDGE, labels, Value::Count(1));
+    let interfaces = edge.interfaces.iter();
+    let interfaces = interfaces.map(|it| [edge.name.as_str(), &it.name, &it.xdp_mode]);
+    text.family(&names::EDGE, interfaces.map(|it| (it, Value::Count(1))));
     text.one(&names::STARTED, [], Value::Real(snapshot.started));
     text.one(&names::HEARTBEAT, [], Value::Real(snapshot.heartbeat));
     text.one(&names::ATTACHED, [], edge.attached.into());

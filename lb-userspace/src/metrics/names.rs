@@ -57,13 +57,13 @@ macro_rules! metrics {
 metrics! {
     /// Version of the daemon.
     Gauge BUILD = "waggle_build_info" ["version"];
-    /// Name of the edge, its interface, and how the packet program is attached: native or generic.
+    /// Name of the edge, each of its interfaces, and how the packet program is attached there: native or generic.
     Gauge EDGE = "waggle_edge_info" ["edge", "interface", "mode"];
     /// Unix time when the daemon started.
     Gauge STARTED = "waggle_start_timestamp_seconds" [];
     /// Unix time of the daemon's last turn, of which there is one every second.
     Gauge HEARTBEAT = "waggle_heartbeat_timestamp_seconds" [];
-    /// Whether the packet program is on the interface (1 or 0).
+    /// Whether the packet program is on all interfaces (1 or 0).
     Gauge ATTACHED = "waggle_attached" [];
     /// Whether something that was decided is not in the kernel's tables yet (1 or 0).
     Gauge PENDING = "waggle_tables_pending" [];

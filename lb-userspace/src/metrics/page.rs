@@ -34,12 +34,10 @@ pub fn page(snapshot: &Snapshot) -> String {
 fn edge(snapshot: &Snapshot, html: &mut Html) {
     let edge = &snapshot.status.edge;
     html.element("h1", "", &format!("edge {}", edge.name));
-    let on = match edge.attached {
-        true => format!("on {} ({} XDP)", edge.interface, edge.xdp_mode),
-        false => format!("on {}", edge.interface),
-    };
+    let on: Vec<_> = edge.interfaces.iter().map(ToString::to_string).collect();
     let standing = format!(
-        "{on}, pid {}, {}, {} of {} flow entries live",
+        "on {}, pid {}, {}, {} of {} flow entries live",
+        on.join(", "),
         edge.pid,
         edge.config.display(),
         edge.flows,

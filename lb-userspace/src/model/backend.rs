@@ -1,6 +1,6 @@
 use std::{fmt, net::IpAddr};
 
-use lb_common::{ForwardMode, Target};
+use lb_common::{ForwardMode, Tags, Target};
 
 use super::{Location, Name};
 use crate::whereabouts::LatencyRegion;
@@ -86,6 +86,8 @@ pub struct Backend {
     pub forward: Forward,
     /// The port that packets are rewritten to, if another than the service's; only with `full-nat`.
     pub port: Option<u16>,
+    /// The VLAN tags of frames to it, if they are not to be those of the kernel's route.
+    pub vlan: Option<Tags>,
     /// Its place, by which clients near to it find it; none says nothing of that.
     pub location: Option<Location>,
     /// The region of latency tables that it stands in (S73).
@@ -154,7 +156,7 @@ impl Identity {
     /// The backend that a target in the kernel's tables leads to; none if the id is free.
     pub fn of(target: &Target) -> Option<Self> {
         let port = u16::from_be_bytes(target.nat.port);
-        let forward = Forward::of_mode(target.forward, port)?;
+        let forward = Forward::of_mode(target.forward.mode(), port)?;
         Some(Self {
             address: target.address.into(),
             forward,

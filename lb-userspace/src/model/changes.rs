@@ -25,6 +25,7 @@ pub fn changes(old: &Model, new: &Model) -> Vec<String> {
                 &b.forward.tunnel_port(),
             );
             out.opaque("port", &a.port, &b.port);
+            out.opaque("vlan", &a.vlan, &b.vlan);
             out.opaque("probe", &a.probe, &b.probe);
             out.opaque("location", &a.location, &b.location);
             out.opaque("region", &a.region, &b.region);
@@ -78,7 +79,7 @@ pub fn needs_restart(old: &Model, new: &Model) -> Vec<&'static str> {
     let (a, b) = (&old.edge, &new.edge);
     [
         ("name", a.name != b.name),
-        ("interfaces", a.interface != b.interface),
+        ("interfaces", a.interfaces != b.interfaces),
         ("xdp_mode", a.xdp_mode != b.xdp_mode),
         ("ring_key", a.ring_key != b.ring_key),
         ("packet_log", a.packet_log != b.packet_log),

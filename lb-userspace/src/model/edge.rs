@@ -7,7 +7,7 @@ use std::{
 
 use super::{FlowIdle, Location, Name};
 
-/// How the program is attached to the interface.
+/// How the program is attached to the interfaces.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, serde::Deserialize, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum XdpMode {
@@ -24,8 +24,8 @@ pub enum XdpMode {
 pub struct Edge {
     /// Names the run directory, pins and lock, so that several edges can run on one host.
     pub name: Name,
-    /// The interface that clients' packets arrive at and leave by.
-    pub interface: String,
+    /// The interfaces that packets of clients and backends arrive at and leave by; at least one.
+    pub interfaces: Vec<String>,
     /// How to attach.
     pub xdp_mode: XdpMode,
     /// Key of the ring hash; the same on every edge that shares a service address.

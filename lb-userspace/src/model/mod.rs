@@ -5,6 +5,7 @@ mod affinity;
 mod backend;
 mod changes;
 mod clients;
+mod departure;
 mod edge;
 mod flow_idle;
 mod geography;
@@ -29,6 +30,7 @@ pub use self::{
     backend::{Backend, Destination, Forward, Identity, Mac, ProbedAt, family},
     changes::{changes, needs_restart},
     clients::{Clients, Prefix},
+    departure::Departure,
     edge::{Edge, Nat, XdpMode},
     flow_idle::FlowIdle,
     geography::{Region, UnknownRegion},

@@ -11,7 +11,6 @@ use rtnetlink::{
     packet_core::{NetlinkMessage, NetlinkPayload},
     packet_route::{
         RouteNetlinkMessage,
-        link::{LinkAttribute, LinkLayerType, LinkMessage},
         neighbour::{
             NeighbourAddress, NeighbourAttribute, NeighbourFlags, NeighbourMessage, NeighbourState,
         },
@@ -21,8 +20,8 @@ use rtnetlink::{
 use tokio::task::JoinSet;
 
 use super::{
-    interface::Interface,
-    way::{Links, Neighbour, Nudge, Route},
+    links::Links,
+    way::{Neighbour, Nudge, Route},
 };
 use crate::model::Mac;
 
@@ -106,34 +105,28 @@ impl Kernel {
         })
     }
 
-    /// All interfaces, and whatever there is to know of the one called `edge`.
-    pub(super) async fn links(&self, edge: &str) -> Result<Links, Error> {
+    /// All interfaces.
+    pub(super) async fn links(&self) -> Result<Links, Error> {
         let mut links = Links::default();
         let messages = self.requests.link().get().execute();
         pin_mut!(messages);
         while let Some(message) = messages.try_next().await? {
-            let index = message.header.index;
-            let Some(name) = link_name(&message) else {
-                continue;
-            };
-            if name == edge {
-                links.edge = interface(&message);
-            }
-            links.names.insert(index, name.to_owned());
+            links.add(&message);
         }
         Ok(links)
     }
 
-    /// The neighbours on one interface.
+    /// The neighbours on some interfaces, by the index of these.
     pub(super) async fn neighbours(
         &self,
-        interface: u32,
-    ) -> Result<BTreeMap<IpAddr, Neighbour>, Error> {
+        on: impl Fn(u32) -> bool,
+    ) -> Result<BTreeMap<(u32, IpAddr), Neighbour>, Error> {
         let mut neighbours = BTreeMap::new();
         let messages = self.requests.neighbours().get().execute();
         pin_mut!(messages);
         while let Some(message) = messages.try_next().await? {
-            if message.header.ifindex != interface {
+            let interface = message.header.ifindex;
+            if !on(interface) {
                 continue;
             }
             if let Some(address) = neighbour_address(&message) {
@@ -145,7 +138,7 @@ impl Kernel {
                         NeighbourAttribute::LinkLayerAddress(bytes) => mac(bytes),
                         _ => None,
                     });
-                neighbours.insert(address, Neighbour { state, mac });
+                neighbours.insert((interface, address), Neighbour { state, mac });
             }
         }
         Ok(neighbours)
@@ -195,36 +188,6 @@ fn concerns(message: &NetlinkMessage<RouteNetlinkMessage>, next_hops: &BTreeSet<
         ) => neighbour_address(neighbour).is_some_and(|address| next_hops.contains(&address)),
         _ => true,
     }
-}
-
-fn link_name(message: &LinkMessage) -> Option<&str> {
-    message
-        .attributes
-        .iter()
-        .find_map(|attribute| match attribute {
-            LinkAttribute::IfName(name) => Some(name.as_str()),
-            _ => None,
-        })
-}
-
-fn interface(message: &LinkMessage) -> Option<Interface> {
-    if message.header.link_layer_type != LinkLayerType::Ether {
-        return None;
-    }
-    let mut address = None;
-    let mut mtu = None;
-    for attribute in &message.attributes {
-        match attribute {
-            LinkAttribute::Address(bytes) => address = mac(bytes),
-            LinkAttribute::Mtu(bytes) => mtu = Some(u16::try_from(*bytes).unwrap_or(u16::MAX)),
-            _ => {}
-        }
-    }
-    Some(Interface {
-        index: message.header.index,
-        mac: address?,
-        mtu: mtu?,
-    })
 }
 
 fn neighbour_address(message: &NeighbourMessage) -> Option<IpAddr> {
@@ -285,7 +248,7 @@ fn mac(bytes: &[u8]) -> Option<Mac> {
 mod tests {
     use std::net::{Ipv4Addr, Ipv6Addr};
 
-    use rtnetlink::packet_core::NetlinkHeader;
+    use rtnetlink::{packet_core::NetlinkHeader, packet_route::link::LinkMessage};
 
     use super::*;
 

@@ -4,8 +4,8 @@
 //! backend; `kernel` asks it (rtnetlink(7)); `watcher` does so whenever something changes, and
 //! makes the kernel resolve what it does not know yet.
 
-mod interface;
 mod kernel;
+mod links;
 mod watcher;
 mod way;
 

@@ -14,13 +14,12 @@ use tokio::{
 
 use super::{
     Way,
-    interface::Interface,
     kernel::{Events, Kernel},
     way::{Facts, Neighbour, nudge},
 };
 use crate::{
     model::Destination,
-    refusal::{Refusal, host::no_netlink},
+    refusal::{Refusal, host::no_netlink, reason},
 };
 
 /// How often everything is looked at without an event, and what is unknown or doubtful asked for
@@ -44,22 +43,24 @@ pub struct Neighbours {
 }
 
 impl Neighbours {
-    /// Begins to watch, in the present network namespace, from an edge with this interface. The
+    /// Begins to watch, in the present network namespace, from an edge with these interfaces. The
     /// way to a destination is sent once when it is first known, and then whenever it changes.
     ///
     /// # Errors
-    /// When there is no such interface, with the names of those that exist; when it is no Ethernet
-    /// interface; when the kernel can not be asked.
+    /// When one of them is not there, with the names of those that are; when it is none that the packet program
+    /// can serve; when the kernel can not be asked.
     pub async fn start(
-        interface: &str,
+        interfaces: &[String],
         changes: mpsc::Sender<(Destination, Way)>,
     ) -> Result<Self, Refusal> {
         let kernel = Kernel::open().map_err(no_netlink)?;
         let events = Events::subscribe().map_err(no_netlink)?;
-        Interface::look_up(&kernel, interface).await?;
+        let links = kernel.links().await;
+        let links = links.map_err(|error| no_netlink(reason(&error)))?;
+        interfaces.iter().try_for_each(|name| links.check(name))?;
         let (sender, watched) = watch::channel(Watched::new());
         let watcher = Watcher {
-            interface: interface.to_owned(),
+            interfaces: interfaces.to_owned(),
             watched,
             changes,
             known: BTreeMap::new(),
@@ -92,7 +93,7 @@ impl Drop for Neighbours {
 }
 
 struct Watcher {
-    interface: String,
+    interfaces: Vec<String>,
     watched: watch::Receiver<Watched>,
     changes: mpsc::Sender<(Destination, Way)>,
     /// What was sent last of everything that is watched.
@@ -106,7 +107,7 @@ struct Known {
     /// The call since which it is watched.
     since: u64,
     /// Whom it hands packets to.
-    next_hop: Option<IpAddr>,
+    next_hop: Option<(u32, IpAddr)>,
     way: Way,
 }
 
@@ -172,11 +173,9 @@ impl Watcher {
         watched: &Watched,
         in_turn: bool,
     ) -> anyhow::Result<Changes> {
-        let links = kernel.links(&self.interface).await?;
-        let neighbours = match links.edge {
-            Some(edge) => kernel.neighbours(edge.index).await?,
-            None => BTreeMap::new(),
-        };
+        let links = kernel.links().await?;
+        let of_the_edge = |index| links.exit(index, &self.interfaces).is_some();
+        let neighbours = kernel.neighbours(of_the_edge).await?;
         let mut changes = Changes::new();
         let (mut next_hops, mut wanted) = (BTreeSet::new(), BTreeSet::new());
         for (&to, &since) in watched {
@@ -186,7 +185,7 @@ impl Watcher {
             let before = self.known.get(&to);
             let way = Facts {
                 to,
-                interface: &self.interface,
+                interfaces: &self.interfaces,
                 links: &links,
                 route: &route,
                 neighbour,
@@ -196,7 +195,7 @@ impl Watcher {
             }
             .way();
             let changed = before.is_none_or(|known| known.way != way);
-            next_hops.extend(next_hop);
+            next_hops.extend(next_hop.map(|(_, address)| address));
             if !matches!(way, Way::Refused(_)) && (changed || in_turn || !failed(neighbour)) {
                 wanted.extend(next_hop);
             }
@@ -212,10 +211,8 @@ impl Watcher {
             }
         }
         self.next_hops = next_hops;
-        if let Some(edge) = links.edge {
-            for next_hop in wanted {
-                ask(kernel, edge, next_hop, neighbours.get(&next_hop).copied()).await;
-            }
+        for next_hop in wanted {
+            ask(kernel, next_hop, neighbours.get(&next_hop).copied()).await;
         }
         Ok(changes)
     }
@@ -231,9 +228,9 @@ impl Watcher {
 }
 
 /// Nudges the kernel about a neighbour that it does not know for sure.
-async fn ask(kernel: &Kernel, edge: Interface, address: IpAddr, neighbour: Option<Neighbour>) {
+async fn ask(kernel: &Kernel, (on, address): (u32, IpAddr), neighbour: Option<Neighbour>) {
     if let Some(nudge) = nudge(neighbour)
-        && let Err(error) = kernel.nudge(edge.index, address, nudge).await
+        && let Err(error) = kernel.nudge(on, address, nudge).await
     {
         // The entry may have changed meanwhile; that is an event of its own.
         tracing::debug!(%address, "not asked for: {error}");
@@ -273,7 +270,7 @@ mod tests {
         let (_destinations, watched) = watch::channel(Watched::new());
         let (changes, _ways) = mpsc::channel(1);
         let watcher = Watcher {
-            interface: "lo".to_owned(),
+            interfaces: vec!["lo".to_owned()],
             watched,
             changes,
             known: BTreeMap::new(),

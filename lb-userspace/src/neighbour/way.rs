@@ -1,9 +1,9 @@
-use std::{collections::BTreeMap, fmt, net::IpAddr};
+use std::{fmt, net::IpAddr};
 
 use rtnetlink::packet_route::neighbour::NeighbourState;
 
-use super::interface::Interface;
-use crate::model::{Destination, Mac};
+use super::links::Links;
+use crate::model::{Departure, Destination, Forward, Mac};
 
 /// How packets reach a backend.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -12,12 +12,14 @@ pub enum Way {
     Open {
         /// MAC address of the backend, or of the gateway before it.
         next_hop: Mac,
-        /// MAC address of the edge's interface.
+        /// MAC address of the interface that they leave by.
         source: Mac,
         /// Source of the outer header, where there is one: an address of the edge.
         edge_address: Option<IpAddr>,
         /// Largest IP packet that fits, in bytes, the outer header included.
         mtu: u16,
+        /// How the frames leave.
+        departure: Departure,
     },
     /// Not at all as the network is set up, and why.
     Refused(String),
@@ -39,7 +41,16 @@ impl Way {
 impl fmt::Display for Way {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Open { next_hop, mtu, .. } => write!(f, "by {next_hop}, MTU {mtu}"),
+            Self::Open {
+                departure: Departure::Host,
+                ..
+            } => f.write_str("on this host itself"),
+            Self::Open {
+                next_hop,
+                mtu,
+                departure,
+                ..
+            } => write!(f, "by {next_hop}{departure}, MTU {mtu}"),
             Self::Refused(why) => f.write_str(why),
             Self::Unresolved(address) => {
                 let asked = match address {
@@ -53,15 +64,6 @@ impl fmt::Display for Way {
             }
         }
     }
-}
-
-/// The interfaces of this host.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Links {
-    /// Their names, by index.
-    pub names: BTreeMap<u32, String>,
-    /// The one that packets arrive at, if it is there and speaks Ethernet.
-    pub edge: Option<Interface>,
 }
 
 /// Where the kernel would send a packet.
@@ -84,10 +86,12 @@ pub(super) enum Route {
 }
 
 impl Route {
-    /// Whom a packet to `address` is handed to, if it leaves.
-    pub(super) fn next_hop(&self, address: IpAddr) -> Option<IpAddr> {
+    /// By which interface a packet to `address` leaves, if it does, and whom it is handed to.
+    pub(super) fn next_hop(&self, address: IpAddr) -> Option<(u32, IpAddr)> {
         match self {
-            Self::Out { gateway, .. } => Some(gateway.unwrap_or(address)),
+            Self::Out {
+                interface, gateway, ..
+            } => Some((*interface, gateway.unwrap_or(address))),
             Self::Local | Self::Missing(_) | Self::NotOneHost => None,
         }
     }
@@ -105,8 +109,8 @@ pub(super) struct Neighbour {
 pub(super) struct Facts<'a> {
     /// The backend.
     pub to: Destination,
-    /// What the edge's interface is called.
-    pub interface: &'a str,
+    /// What the edge's interfaces are called.
+    pub interfaces: &'a [String],
     pub links: &'a Links,
     pub route: &'a Route,
     /// What is known of the route's next hop.
@@ -122,12 +126,25 @@ impl Facts<'_> {
 
     fn reach(&self) -> Result<Way, String> {
         let Destination { address, forward } = self.to;
-        let name = self.interface;
-        let Some(edge) = self.links.edge else {
-            return Err(format!("there is no Ethernet interface {name}"));
+        let names = self.interfaces.join(" or ");
+        let Some(any) = self.links.any(self.interfaces) else {
+            return Err(format!("there is no Ethernet interface {names}"));
         };
         let (out, gateway, source, mtu) = match self.route {
-            Route::Local => return Err(format!("{address} is an address of this edge itself")),
+            Route::Local if forward == Forward::FullNat => {
+                return Err(format!(
+                    "{address} is an address of this edge itself, whose answers full-nat does not see"
+                ));
+            }
+            Route::Local => {
+                return Ok(Way::Open {
+                    next_hop: any.mac,
+                    source: any.mac,
+                    edge_address: None,
+                    mtu: u16::MAX,
+                    departure: Departure::Host,
+                });
+            }
             Route::Missing(why) => return Err(format!("no route to {address}: {why}")),
             Route::NotOneHost => return Err(format!("{address} is not the address of one host")),
             Route::Out {
@@ -137,14 +154,14 @@ impl Facts<'_> {
                 mtu,
             } => (interface, *gateway, *source, mtu),
         };
-        if *out != edge.index {
-            let other = self.links.names.get(out).map_or("another", String::as_str);
+        let Some((sender, exit)) = self.links.exit(*out, self.interfaces) else {
+            let other = self.links.name(*out);
             return Err(format!(
-                "the route to {address} leaves by {other}, not by {name}"
+                "the route to {address} leaves by {other}, not by {names}"
             ));
-        }
+        };
         let edge_address = match (forward.growth_from_edge(address), gateway) {
-            (Some(_), _) => Some(edge_address(address, source, name)?),
+            (Some(_), _) => Some(edge_address(address, source, &names)?),
             (None, None) => None,
             (None, Some(gateway)) => {
                 return Err(format!(
@@ -158,11 +175,12 @@ impl Facts<'_> {
         };
         Ok(Way::Open {
             next_hop,
-            source: edge.mac,
+            source: sender.mac,
             edge_address,
-            mtu: mtu.map_or(edge.mtu, |mtu| {
-                edge.mtu.min(u16::try_from(mtu).unwrap_or(u16::MAX))
+            mtu: mtu.map_or(sender.mtu, |mtu| {
+                sender.mtu.min(u16::try_from(mtu).unwrap_or(u16::MAX))
             }),
+            departure: Departure::Out(exit),
         })
     }
 

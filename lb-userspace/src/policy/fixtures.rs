@@ -72,6 +72,7 @@ pub(crate) fn backends(names: &[&str]) -> BTreeMap<Name, Backend> {
             name: name.parse().unwrap(),
             address: Ipv4Addr::from_bits(0x0a00_0000 + number.unwrap_or(place as u32)).into(),
             forward: Forward::L2Dsr,
+            vlan: None,
             location: None,
             region: None,
             port: None,

@@ -59,6 +59,7 @@ pub(super) fn model(groups: impl IntoIterator<Item = Group>) -> Model {
             name: name(text),
             address: [10, 0, 0, host].into(),
             forward: Forward::L2Dsr,
+            vlan: None,
             location: None,
             region: None,
             port: None,
@@ -69,7 +70,7 @@ pub(super) fn model(groups: impl IntoIterator<Item = Group>) -> Model {
     Model {
         edge: Edge {
             name: name("fra-1"),
-            interface: "eth0".to_owned(),
+            interfaces: vec!["eth0".to_owned()],
             xdp_mode: XdpMode::Auto,
             ring_key: String::new(),
             packet_log: false,

@@ -23,6 +23,15 @@ refusals! {
         "{name} is no Ethernet interface: it has no MAC address";
         "set `edge.interfaces` to one that has";
 
+    /// The program would run after the kernel has taken the tags off, and only in generic mode. On the
+    /// interface below it serves all VLANs of that, tags included.
+    "vlan-interface" vlan_interface(name, parent):
+        "{name} is a VLAN on {parent}"; "set `edge.interfaces` to {parent}";
+
+    /// A port of a bond sees a part of its frames, and the kernel takes the program on the bond.
+    "bonded-interface" bonded_interface(name, controller):
+        "{name} is a port of {controller}"; "set `edge.interfaces` to {controller}";
+
     /// Interfaces, routes and neighbours are asked for over netlink sockets.
     "no-netlink" no_netlink(reason):
         "the kernel does not tell its interfaces and routes: {reason}";

@@ -62,9 +62,17 @@ refusals! {
     "bad-interface-name" bad_interface_name(given):
         "{given} is no interface name"; "use 1 to 15 letters without space, `/` or `:`";
 
-    /// An edge serves one interface so far.
-    "several-interfaces" several_interfaces(number):
-        "{number} interfaces are given"; "use one: more than one is not there yet";
+    /// An interface takes one program.
+    "interface-twice" interface_twice(name):
+        "{name} is given twice"; "leave one out";
+
+    /// The packet program's table of interfaces has a fixed size.
+    "many-interfaces" many_interfaces(number, most):
+        "{number} interfaces are given"; "use {most} at most";
+
+    /// A tag has twelve bits for its VLAN, and all of them set mean something else (IEEE 802.1Q).
+    "bad-vlan" bad_vlan(given):
+        "{given} is no VLAN"; "use 1 to 4094, 0 for frames without a tag, or two like `[100, 200]`, the outer first";
 
     /// The text has to have at least one letter.
     "empty-text" empty_text(wanted):

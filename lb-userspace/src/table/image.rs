@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use super::spread::Destination;
 use crate::{
     class::Partition,
-    model::{Identity, Mac, Name, OnDown, Route},
+    model::{Departure, Identity, Mac, Name, OnDown, Route},
 };
 
 /// What the kernel's maps should say, without the ids and places that they happen to use there:
@@ -126,6 +126,8 @@ pub struct TargetSpec {
     /// Largest IP packet that the way out takes, as it comes from the client: without the outer
     /// header.
     pub mtu: u16,
+    /// Where the frames go.
+    pub departure: Departure,
     /// It stands in the group's ring.
     pub takes_new: bool,
     /// It is dead, and this becomes of its flows.

@@ -17,7 +17,7 @@ use aya_log::EbpfLogger;
 use lb_common::{
     ABI_VERSION, Address, Affinity, Answer, Bucket, CHUNK, Chunk, Control, Counter, Descriptor,
     Entry, FlowEvent, HashKey, Pin, PinKey, Place, Port, Row, Service, ServiceCounter, ServiceKey,
-    Target, Translation, TranslationKey, Verdict, WAYS, ring_head,
+    Station, Target, Translation, TranslationKey, Verdict, WAYS, ring_head,
 };
 use lb_userspace::dataplane::{PacketLines, monotonic, object::OBJECT};
 
@@ -37,8 +37,13 @@ pub const XDP_DROP: u32 = 1;
 pub const XDP_PASS: u32 = 2;
 /// The frame is sent back to where it came from.
 pub const XDP_TX: u32 = 3;
+/// The frame is sent by another interface.
+pub const XDP_REDIRECT: u32 = 4;
 
-/// The MAC address of the interface.
+/// Index of the interface that the kernel lets packets of a test come by.
+pub const LOOPBACK: u32 = 1;
+
+/// Its MAC address.
 pub const STATION: [u8; 6] = [2, 0, 0, 0, 0, 1];
 
 /// The group of [`WEB`].
@@ -106,6 +111,7 @@ impl Edge {
         program.load().unwrap();
         let mut edge = Self { ebpf };
         edge.set("CONTROL", 0, control(settings));
+        edge.insert("STATIONS", LOOPBACK, Station::new(STATION));
         edge
     }
 
@@ -364,8 +370,6 @@ pub fn control(settings: &Settings) -> Control {
         abi: ABI_VERSION,
         clients: 0,
         heartbeat: 0,
-        station: STATION,
-        reserved: [0; 2],
         idle: settings.idle,
         ring_key: key(0),
         flow_keys: [key(2 * secret + 1), key(2 * secret + 2)],

@@ -22,3 +22,4 @@ mod rows;
 mod stale;
 mod tunnel_end;
 mod verdicts;
+mod vlan;

@@ -14,7 +14,7 @@ use lb_userspace::{
     config,
     dataplane::{Kernel, Tables, diff},
     engine::{AdminChange, Engine, Event, Override, Saved, Subject},
-    model::{Admin, Mac},
+    model::{Admin, Departure, Mac},
     neighbour::Way,
     probe::{Failure, stream_key},
 };
@@ -86,6 +86,7 @@ impl Rig {
                 source: Mac(edge::STATION),
                 edge_address: None,
                 mtu: 1500,
+                departure: Departure::AS_IT_CAME,
             };
             (backend.destination(), way)
         });

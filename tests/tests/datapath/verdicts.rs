@@ -116,7 +116,6 @@ fn everything_else_passes_untouched() {
         ("fragment of ICMP", syn().protocol(Protocol(1)).fragment(5)),
         ("ARP", syn().ether_type(Some(0x0806))),
         ("another version", syn().ether_type(Some(0x86dd))),
-        ("VLAN", syn().ether_type(Some(0x8100))),
     ] {
         check(&edge, &case(name, Verdict::NotOurs, &packet), &Target::FREE);
     }

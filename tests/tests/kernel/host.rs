@@ -15,7 +15,7 @@ use aya::{
 use lb_common::{HashKey, Protocol, ServiceKey};
 use lb_userspace::{
     dataplane::{Kernel, Started, Tables, diff},
-    model::{Edge, FlowIdle, Forward, Identity, Mac, Nat, XdpMode},
+    model::{Departure, Edge, FlowIdle, Forward, Identity, Mac, Nat, XdpMode},
     refusal::{Refusal, Refused},
     table::{Image, Ring, ServiceSpec, TargetKey, TargetSpec},
 };
@@ -59,7 +59,7 @@ impl Drop for Host {
 pub(crate) fn edge_in(dir: &Path) -> Edge {
     Edge {
         name: "fra-1".parse().unwrap(),
-        interface: "edge0".into(),
+        interfaces: vec!["edge0".into()],
         xdp_mode: XdpMode::Native,
         ring_key: "ring".into(),
         packet_log: false,
@@ -153,6 +153,7 @@ pub(crate) fn image(backends: &[u8]) -> Image {
         source: Mac([2, 0, 0, 0, 0, 1]),
         edge_address: None,
         mtu: 1500,
+        departure: Departure::AS_IT_CAME,
         takes_new: true,
         dead: None,
     };

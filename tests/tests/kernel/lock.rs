@@ -59,7 +59,7 @@ fn two_edges_whose_pins_would_meet_are_told_apart_by_their_lock() {
 fn a_start_in_vain_removes_the_directory_that_the_lock_has_made() {
     let host = Host::new();
     let edge = Edge {
-        interface: "eth77".into(),
+        interfaces: vec!["eth77".into()],
         ..host.edge()
     };
     let _lock = Lock::take(&edge).unwrap();

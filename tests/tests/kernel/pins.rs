@@ -115,7 +115,7 @@ fn detach_removes_everything_even_under_a_running_daemon() {
     let started = start(&edge);
     let maps = map_ids(&edge).len();
     let expected = Detached {
-        interface: Some("edge0".into()),
+        interfaces: vec!["edge0".into()],
         program: true,
         maps,
     };

@@ -2,7 +2,7 @@ use std::{env, fs, os::unix::process::CommandExt as _, process::Command};
 
 use lb_common::Control;
 use lb_userspace::{
-    dataplane::{Kernel, Mode, Tables, check_host},
+    dataplane::{Kernel, Mode, Started, Tables, check_host, detach},
     model::{Edge, XdpMode},
 };
 use nix::sched::{CloneFlags, unshare};
@@ -11,13 +11,18 @@ use crate::host::{
     Host, array, image, key, line, link_id, map_ids, program_on, refusal, run, show, start,
 };
 
+/// How the program is attached to each interface.
+fn modes(started: &Started) -> Vec<Mode> {
+    started.attachments.iter().map(|it| it.mode).collect()
+}
+
 #[test]
 fn a_new_edge_is_attached_as_asked_with_empty_tables() {
     let host = Host::new();
     let edge = host.edge();
     let started = start(&edge);
-    assert_eq!(started.mode, Mode::Native);
-    assert!(!started.adopted && started.warning.is_none());
+    assert_eq!(modes(&started), [Mode::Native]);
+    assert!(!started.adopted && started.warnings.is_empty());
     assert!(program_on("edge0").is_some());
     let tables = started.kernel.read_tables().unwrap();
     assert_eq!(tables, Tables::new(started.kernel.capacity()));
@@ -51,7 +56,7 @@ fn the_program_outlives_the_daemon_and_is_adopted_without_a_gap() {
     let secret = secrets();
     let second = Kernel::start(&edge, key(2)).unwrap_or_else(|error| panic!("{error}"));
     assert!(second.adopted);
-    assert_eq!(second.mode, Mode::Native);
+    assert_eq!(modes(&second), [Mode::Native]);
     assert_eq!((map_ids(&edge), link_id(&edge)), (maps, link));
     assert_ne!(program_on("edge0"), program, "the new program took over");
     assert_eq!(second.kernel.read_tables().unwrap(), tables);
@@ -82,7 +87,7 @@ fn a_link_on_another_interface_is_refused_and_one_whose_interface_is_gone_is_not
     show(&mut started.kernel, &mut tables, &image(&[1]));
     drop(started);
     let moved = Edge {
-        interface: "peer0".into(),
+        interfaces: vec!["peer0".into()],
         ..edge
     };
     let line = refusal(&moved);
@@ -103,6 +108,51 @@ fn a_link_on_another_interface_is_refused_and_one_whose_interface_is_gone_is_not
 }
 
 #[test]
+fn the_program_is_put_on_all_interfaces_or_on_none() {
+    let host = Host::new();
+    let on = |interfaces: &[&str]| Edge {
+        interfaces: interfaces.iter().map(|&name| name.into()).collect(),
+        ..host.edge()
+    };
+    let line = refusal(&on(&["edge0", "lo"]));
+    assert!(line.starts_with("error[no-native-xdp]: lo takes"), "{line}");
+    assert_eq!(program_on("edge0"), None);
+    assert!(!host.edge().pin_dir.exists(), "nothing is left behind");
+
+    let started = start(&on(&["edge0", "peer0"]));
+    assert_eq!(modes(&started), [Mode::Native; 2]);
+    let program = program_on("edge0");
+    assert!(program.is_some() && program_on("peer0") == program);
+    drop(started);
+
+    let line = refusal(&on(&["edge0"]));
+    assert!(line.starts_with("error[other-interface]: "), "{line}");
+    let line = refusal(&on(&["edge0", "peer0", "lo"]));
+    assert!(line.starts_with("error[no-native-xdp]: lo takes"), "{line}");
+    assert_eq!(program_on("edge0"), program, "the program that ran goes on");
+    let detached = detach(&host.edge().pin_dir).unwrap();
+    assert_eq!(detached.interfaces.len(), 2, "{detached}");
+    assert!(program_on("edge0").is_none() && program_on("peer0").is_none());
+}
+
+#[test]
+fn an_interface_can_be_added_to_a_running_edge_and_each_has_the_mode_that_it_takes() {
+    let host = Host::new();
+    let mut edge = host.edge();
+    drop(start(&edge));
+    edge.xdp_mode = XdpMode::Auto;
+    edge.interfaces.push("lo".into());
+    let started = start(&edge);
+    assert!(started.adopted);
+    assert_eq!(modes(&started), [Mode::Native, Mode::Generic]);
+    assert_eq!(started.warnings.len(), 1);
+    let program = program_on("edge0");
+    assert!(program.is_some() && program_on("lo") == program);
+    detach(&edge.pin_dir).unwrap();
+    assert_eq!(program_on("lo"), None);
+}
+
+#[test]
 fn case_68_an_mtu_beyond_a_page_is_named_with_the_mend_and_auto_falls_back() {
     let host = Host::new();
     run("ip link set edge0 mtu 9000");
@@ -113,14 +163,14 @@ fn case_68_an_mtu_beyond_a_page_is_named_with_the_mend_and_auto_falls_back() {
     assert!(line.contains("its MTU is 9000 "), "{line}");
     assert!(line.contains("`ip link set dev edge0 mtu 3498`"), "{line}");
     edge.xdp_mode = XdpMode::Auto;
-    assert_eq!(start(&edge).mode, Mode::Generic);
+    assert_eq!(modes(&start(&edge)), [Mode::Generic]);
 }
 
 #[test]
 fn where_native_xdp_is_missing_the_mend_is_named_and_auto_falls_back() {
     let host = Host::new();
     let mut edge = Edge {
-        interface: "lo".into(),
+        interfaces: vec!["lo".into()],
         ..host.edge()
     };
     let line = refusal(&edge);
@@ -130,8 +180,10 @@ fn where_native_xdp_is_missing_the_mend_is_named_and_auto_falls_back() {
 
     edge.xdp_mode = XdpMode::Auto;
     let started = start(&edge);
-    assert_eq!(started.mode, Mode::Generic);
-    let warning = started.warning.unwrap();
+    assert_eq!(modes(&started), [Mode::Generic]);
+    let [warning] = &started.warnings[..] else {
+        panic!("one warning");
+    };
     assert_eq!(warning.code, "no-native-xdp");
     let words = "attached in generic mode, which is slow: lo takes no native";
     assert!(warning.message.starts_with(words), "{warning}");
@@ -142,11 +194,11 @@ fn where_native_xdp_is_missing_the_mend_is_named_and_auto_falls_back() {
     assert!(line.contains("attached to lo in generic mode"), "{line}");
     edge.xdp_mode = XdpMode::Auto;
     let again = start(&edge);
-    assert_eq!((again.adopted, again.mode), (true, Mode::Generic));
-    assert_eq!(again.warning.unwrap().code, "slow-mode");
+    assert_eq!((again.adopted, modes(&again)), (true, vec![Mode::Generic]));
+    assert_eq!(again.warnings[0].code, "slow-mode");
 
     edge.xdp_mode = XdpMode::Generic;
-    assert_eq!(start(&edge).warning, None, "as asked");
+    assert_eq!(start(&edge).warnings, [], "as asked");
 }
 
 #[test]
@@ -161,7 +213,7 @@ fn an_mtu_that_native_xdp_does_not_take_is_refused_with_the_kernels_reason() {
     );
     assert!(line.contains("MTU"), "{line}");
     edge.xdp_mode = XdpMode::Auto;
-    assert_eq!(start(&edge).mode, Mode::Generic);
+    assert_eq!(modes(&start(&edge)), [Mode::Generic]);
 }
 
 #[test]
@@ -235,7 +287,7 @@ fn the_environment_is_checked_in_plain_words() {
     let host = Host::new();
     let edge = host.edge();
     let line = refusal(&Edge {
-        interface: "eth77".into(),
+        interfaces: vec!["eth77".into()],
         ..edge.clone()
     });
     let words = "error[no-interface]: there is no interface `eth77`; ";

@@ -32,6 +32,7 @@ fn packed(lab: &Lab, next_hop: Mac, edge_address: IpAddr, mtu: u16) -> Way {
         source: lab.edge().mac(),
         edge_address: Some(edge_address),
         mtu,
+        departure: Departure::AS_IT_CAME,
     }
 }
 
@@ -90,6 +91,7 @@ fn ipv6_routes_are_followed() {
             source: lab.edge().mac(),
             edge_address: None,
             mtu: 1400,
+            departure: Departure::AS_IT_CAME,
         };
         watch.expect(near, narrow).await;
         let why = "no route to 2001:db8:f::9: Network is unreachable (os error 101)";

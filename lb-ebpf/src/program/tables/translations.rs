@@ -3,9 +3,9 @@
 use core::ptr;
 
 use aya_ebpf::bindings::BPF_NOEXIST;
-use lb_common::{Address, Translation, TranslationKey};
+use lb_common::{Address, Exit, Translation, TranslationKey};
 
-use super::{four_words, maps};
+use super::{exit, four_words, maps};
 
 /// The place of a translation in the kernel's table.
 ///
@@ -35,6 +35,8 @@ impl TranslationSlot {
                 place: ptr::read_volatile(&raw const (*element).place),
                 life: ptr::read_volatile(&raw const (*element).life),
                 station: ptr::read_volatile(&raw const (*element).station),
+                exit: exit((&raw const (*element).exit).cast()),
+                reserved: [0; 4],
             }
         }
     }
@@ -46,11 +48,14 @@ impl TranslationSlot {
         unsafe { ptr::write_volatile(&raw mut (*self.0).life, life) }
     }
 
-    /// Changes where the client's packets come from.
+    /// Changes where the client's packets come from, and how others get there.
     #[inline(always)]
-    pub(in super::super) fn set_station(self, station: u64) {
+    pub(in super::super) fn set_back(self, station: u64, exit: Exit) {
         // SAFETY: as for reading it.
-        unsafe { ptr::write_volatile(&raw mut (*self.0).station, station) }
+        unsafe {
+            ptr::write_volatile(&raw mut (*self.0).station, station);
+            ptr::write_volatile(&raw mut (*self.0).exit, exit);
+        }
     }
 }
 

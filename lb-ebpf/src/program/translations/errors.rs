@@ -15,10 +15,9 @@ use lb_ebpf::{
 
 use super::{
     super::{
-        clock, count, counted, outcome::Outcome, packet::Packet, refused, sent, services,
-        tables::Target,
+        clock, counted, outcome::Outcome, packet::Packet, refused, sent, services, tables::Target,
     },
-    Found, of_answer,
+    Found, of_answer, returned,
 };
 
 /// Sends an error about a packet that a service sent to the backend that it came from.
@@ -41,7 +40,7 @@ pub(in super::super) fn there(context: *mut xdp_md, family: Family, target: u16)
     let way = target.way();
     let macs = [way.next_hop(), way.source()];
     match rewrite(context, place, [&flow.tuple, &tuple], macs) {
-        Some(()) => sent(service.id, target.id, bytes),
+        Some(()) => sent(service.id, &target, bytes),
         None => refused(service.id, Verdict::ReplySilent, bytes),
     }
 }
@@ -54,7 +53,8 @@ pub(in super::super) fn back(context: *mut xdp_md, family: Family) -> Outcome {
     let Some((flow, station, place)) = parsed(&mut packet, family) else {
         return counted(Verdict::NotOurs, bytes);
     };
-    let Some((_, translation)) = of_answer(&flow.tuple, station, clock::now()) else {
+    let stations = (station, packet.station());
+    let Some((_, translation)) = of_answer(&flow.tuple, stations, clock::now()) else {
         return counted(Verdict::NotOurs, bytes);
     };
     let tuple = translation.back(flow.tuple.protocol);
@@ -62,8 +62,7 @@ pub(in super::super) fn back(context: *mut xdp_md, family: Family) -> Outcome {
     if rewrite(context, place, [&flow.tuple, &tuple], macs).is_none() {
         return counted(Verdict::ReplySilent, bytes);
     }
-    count::verdict(Verdict::Returned, bytes);
-    Outcome::returned(translation.target())
+    returned(&translation, bytes)
 }
 
 /// What is needed of an error: the flow that it is about, the station that the frame is for, and where it

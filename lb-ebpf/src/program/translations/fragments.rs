@@ -18,7 +18,7 @@ use super::{
         refused, sent,
         tables::{self, Target},
     },
-    Found, of_answer, rewrite, to_open,
+    Found, back_to_sender, of_answer, returned, rewrite, to_open,
 };
 
 /// What is needed of a fragment.
@@ -49,7 +49,8 @@ pub(in super::super) fn there(context: *mut xdp_md, family: Family, outcome: Out
         let Some(found) = Found::of(&parsed.flow, &target) else {
             return to_open(outcome, service, bytes);
         };
-        found.refresh(&parsed.flow, parsed.stations[0]);
+        let exit = back_to_sender(&packet, &target);
+        found.refresh(&parsed.flow, (parsed.stations[0], exit));
         found.port
     } else {
         // It has no ports, and goes by the addresses alone.
@@ -59,7 +60,7 @@ pub(in super::super) fn there(context: *mut xdp_md, family: Family, outcome: Out
     let way = target.way();
     let macs = [way.next_hop(), way.source()];
     match rewrite(context, parsed.place, [tuple, &to], macs) {
-        Some(()) => sent(service, target.id, bytes),
+        Some(()) => sent(service, &target, bytes),
         None => refused(service, Verdict::ReplySilent, bytes),
     }
 }
@@ -72,25 +73,24 @@ pub(in super::super) fn back(context: *mut xdp_md, family: Family) -> Outcome {
     let Some(parsed) = parsed(&mut packet, family) else {
         return counted(Verdict::NotOurs, bytes);
     };
-    let Some(tuple) = answer(&parsed, bytes) else {
+    let stations = (parsed.stations[1], packet.station());
+    let Some(tuple) = answer(&parsed, stations, bytes) else {
         return counted(Verdict::NotOurs, bytes);
     };
-    let [_, station] = parsed.stations;
-    let Some((_, translation)) = of_answer(&tuple, station, clock::now()) else {
+    let Some((_, translation)) = of_answer(&tuple, stations, clock::now()) else {
         return counted(Verdict::NotOurs, bytes);
     };
     let to = translation.back(tuple.protocol);
-    let macs = [Mac::of_number(translation.station), station];
+    let macs = [Mac::of_number(translation.station), stations.0];
     if rewrite(context, parsed.place, [&tuple, &to], macs).is_none() {
         return counted(Verdict::ReplySilent, bytes);
     }
-    count::verdict(Verdict::Returned, bytes);
-    Outcome::returned(translation.target())
+    returned(&translation, bytes)
 }
 
 /// The tuple of the packet that a fragment is of: the first has the ports and leaves them for the others.
 #[inline(always)]
-fn answer(parsed: &Parsed, bytes: u64) -> Option<Tuple> {
+fn answer(parsed: &Parsed, stations: (Mac, Mac), bytes: u64) -> Option<Tuple> {
     let tuple = parsed.flow.tuple;
     let now = clock::now();
     let key = FragmentKey::new(&tuple, parsed.id);
@@ -99,7 +99,7 @@ fn answer(parsed: &Parsed, bytes: u64) -> Option<Tuple> {
         let ports = route.ports();
         return Some(Tuple { ports, ..tuple });
     }
-    of_answer(&tuple, parsed.stations[1], now)?;
+    of_answer(&tuple, stations, now)?;
     match flows::within_budget(now) {
         true => tables::put_fragment_route(&key, &FragmentRoute::back(tuple.ports, now)),
         false => count::event(FlowEvent::Limited, bytes),

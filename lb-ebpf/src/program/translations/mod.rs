@@ -7,7 +7,9 @@ pub(super) mod opening;
 use core::hint;
 
 use aya_ebpf::bindings::xdp_md;
-use lb_common::{Entry, FlowState, Mac, NAT_PROBES, Translation, TranslationKey, Tuple, Verdict};
+use lb_common::{
+    Entry, Exit, FlowState, Mac, NAT_PROBES, Tags, Translation, TranslationKey, Tuple, Verdict,
+};
 use lb_ebpf::{
     entry,
     forward::full_nat::{self, Place},
@@ -45,7 +47,7 @@ pub(super) fn there(context: *mut xdp_md, family: Family, outcome: Outcome) -> O
     let Some(found) = Found::of(&flow, &target) else {
         return to_open(outcome, service.id, bytes);
     };
-    found.refresh(&flow, from);
+    found.refresh(&flow, (from, back_to_sender(&packet, &target)));
     let tuple = full_nat::there(&flow, target.address(), &target.nat(), found.port);
     let way = target.way();
     let macs = [way.next_hop(), way.source()];
@@ -54,9 +56,9 @@ pub(super) fn there(context: *mut xdp_md, family: Family, outcome: Outcome) -> O
     }
     if outcome.is_known() {
         count::hit(service.id, target.id, bytes);
-        return Outcome::sent(target.id);
+        return Outcome::sent(target.id, way.forward());
     }
-    sent(service.id, target.id, bytes)
+    sent(service.id, &target, bytes)
 }
 
 /// What becomes of a packet whose flow has no translation: it is to be made, unless that was done just now
@@ -78,7 +80,7 @@ pub(super) fn back(context: *mut xdp_md, family: Family) -> Outcome {
         return counted(Verdict::NotOurs, bytes);
     };
     let now = clock::now();
-    let Some((slot, translation)) = of_answer(&flow.tuple, station, now) else {
+    let Some((slot, translation)) = of_answer(&flow.tuple, (station, packet.station()), now) else {
         return counted(Verdict::NotOurs, bytes);
     };
     let tuple = translation.back(flow.tuple.protocol);
@@ -92,18 +94,46 @@ pub(super) fn back(context: *mut xdp_md, family: Family) -> Outcome {
         state_after_answer(translation.state(), &flow),
         now,
     );
-    count::verdict(Verdict::Returned, bytes);
-    Outcome::returned(translation.target())
+    returned(&translation, bytes)
 }
 
-/// The translation of a flow whose packets from the backend have this tuple, in a frame for `station`. A
-/// frame for another host is not ours: that one serves it.
+/// The translation of a flow whose packets from the backend have this tuple, in a frame for one station that
+/// came by another. A frame for another host is not ours: that one serves it.
 #[inline(always)]
-fn of_answer(tuple: &Tuple, station: Mac, now: u32) -> Option<(TranslationSlot, Translation)> {
+fn of_answer(
+    tuple: &Tuple,
+    (station, ours): (Mac, Mac),
+    now: u32,
+) -> Option<(TranslationSlot, Translation)> {
     let slot = TranslationSlot::of(&TranslationKey::back(tuple))?;
     let translation = slot.load();
     let is_live = translation.is_live(now, tables::keys()?.idle);
-    (is_live && station == tables::station()).then_some((slot, translation))
+    (is_live && station == ours).then_some((slot, translation))
+}
+
+/// Counts what is sent back to a client.
+#[inline(always)]
+fn returned(translation: &Translation, bytes: u64) -> Outcome {
+    count::verdict(Verdict::Returned, bytes);
+    let elsewhere = translation.exit != Exit::SAME;
+    if elsewhere && let Some(transit) = tables::transit() {
+        transit.back = translation.exit;
+    }
+    Outcome::returned(translation.target(), elsewhere)
+}
+
+/// How what `target` answers leaves for the sender of a packet to it. Where the packet leaves by the
+/// interface that it came by, and without tags, so does the answer.
+#[inline(always)]
+fn back_to_sender(packet: &Packet, target: &Target) -> Exit {
+    let tags = tables::transit().map_or(Tags::NONE, |transit| transit.tags);
+    if tags == Tags::NONE && target.way().forward().leaves_as_it_came() {
+        return Exit::SAME;
+    }
+    Exit {
+        tags,
+        interface: packet.interface(),
+    }
 }
 
 /// What is needed of a packet: its flow, its stations (sender and receiver), and where it is to be
@@ -164,13 +194,13 @@ impl Found {
         None
     }
 
-    /// Keeps in mind that a packet of the flow came from a station.
+    /// Keeps in mind that a packet of the flow came from a station, and how others get back there.
     #[inline(always)]
-    fn refresh(&self, flow: &Flow, from: Mac) {
+    fn refresh(&self, flow: &Flow, (from, exit): (Mac, Exit)) {
         let state = entry::next_state(self.translation.state(), flow);
         keep(self.slot, &self.translation, state, clock::now());
-        if from.number() != self.translation.station {
-            self.slot.set_station(from.number());
+        if (from.number(), exit) != (self.translation.station, self.translation.exit) {
+            self.slot.set_back(from.number(), exit);
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use aya_ebpf::bindings::xdp_md;
 use lb_common::{
-    Entry, FlowState, IdleTicks, Mac, NAT_HOLDS, NAT_PROBES, Protocol, Translation, TranslationKey,
-    Verdict,
+    Entry, Exit, FlowState, IdleTicks, Mac, NAT_HOLDS, NAT_PROBES, Protocol, Translation,
+    TranslationKey, Verdict,
 };
 use lb_ebpf::{
     entry,
@@ -21,7 +21,7 @@ use super::{
         tables::{self, Target, TranslationSlot},
         unsent,
     },
-    Probes,
+    Probes, back_to_sender,
 };
 
 /// Makes a translation for the flow of what is in a frame.
@@ -41,18 +41,22 @@ pub(in super::super) fn open(
         return counted(Verdict::NotOurs, bytes);
     };
     let made = Target::of(target).ok_or(Verdict::NoTarget);
-    match made.and_then(|target| translation(&flow, &target, from)) {
+    let opened = made.and_then(|target| {
+        let back = (from, back_to_sender(&packet, &target));
+        translation(&flow, &target, back)
+    });
+    match opened {
         Ok(()) => Outcome::OPENED,
         Err(verdict) => unsent(service.id, verdict, 0, bytes),
     }
 }
 
-/// `from` is the station that the flow's packet came from.
+/// `back` is the station that the flow's packet came from, and how others get there.
 ///
 /// # Errors
 /// Why it has no translation.
 #[inline(always)]
-fn translation(flow: &Flow, target: &Target, from: Mac) -> Result<(), Verdict> {
+fn translation(flow: &Flow, target: &Target, back: (Mac, Exit)) -> Result<(), Verdict> {
     if flow.tuple.protocol == Protocol::TCP && flow.signal != Signal::Open {
         return Err(Verdict::Untranslated);
     }
@@ -68,7 +72,7 @@ fn translation(flow: &Flow, target: &Target, from: Mac) -> Result<(), Verdict> {
         _ => entry::first_state(flow),
     };
     let life = Entry::life(now, state);
-    let translation = Translation::new(&flow.tuple, target.id, life, from);
+    let translation = Translation::new(&flow.tuple, target.id, life, back);
     let mut weak = NAT_PROBES;
     for probe in 0..NAT_PROBES {
         let key = TranslationKey::there(&probes.tuple(flow, probe));

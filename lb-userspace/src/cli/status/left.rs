@@ -16,6 +16,7 @@ use super::{
 };
 use crate::{
     cli::{Format, json, names::Names},
+    control::InterfaceView,
     dataplane::{look, monotonic},
     model::{Model, Name},
     refusal::{Refusal, Refused},
@@ -38,8 +39,7 @@ struct Edge {
     name: Option<Name>,
     pin_dir: String,
     attached: bool,
-    interface: Option<String>,
-    xdp_mode: Option<String>,
+    interfaces: Vec<InterfaceView>,
     /// Since a daemon was last alive; none if it never was.
     heartbeat_age_s: Option<u64>,
     flows: u64,
@@ -86,7 +86,12 @@ impl Left {
         let tables = left.kernel.read_tables()?;
         let totals = left.kernel.counters(&tables)?;
         let live = left.kernel.live(&tables, tick(now))?;
-        let (interface, mode) = left.attached.unzip();
+        let interfaces = left.attached.into_iter().map(|(name, mode)| InterfaceView {
+            name,
+            xdp_mode: mode.to_string(),
+            attached: true,
+        });
+        let interfaces: Vec<_> = interfaces.collect();
         let heartbeat = left.kernel.last_heartbeat();
         let age = Duration::from_nanos(now.saturating_sub(heartbeat)).as_secs();
         let counter = |found: Option<&Counter>| found.copied().unwrap_or_default();
@@ -104,9 +109,8 @@ impl Left {
                 pid: None,
                 name: model.map(|model| model.edge.name.clone()),
                 pin_dir: pin_dir.display().to_string(),
-                attached: interface.is_some(),
-                interface,
-                xdp_mode: mode.map(|mode| mode.to_string()),
+                attached: !interfaces.is_empty(),
+                interfaces,
                 heartbeat_age_s: (heartbeat != 0).then_some(age),
                 flows: live.flows.values().sum(),
                 flow_entries: left.kernel.flow_entries(),
@@ -178,9 +182,10 @@ fn edge(edge: &Edge) -> String {
         .name
         .as_ref()
         .map_or(String::new(), |name| format!(" {name}"));
-    let on = match (&edge.interface, &edge.xdp_mode) {
-        (Some(interface), Some(mode)) => format!("the program is on {interface} ({mode} XDP)"),
-        _ => "the program is NOT ATTACHED".to_owned(),
+    let on: Vec<_> = edge.interfaces.iter().map(ToString::to_string).collect();
+    let on = match on.is_empty() {
+        true => "the program is NOT ATTACHED".to_owned(),
+        false => format!("the program is on {}", on.join(", ")),
     };
     let last = edge.heartbeat_age_s.map_or_else(
         || "no daemon has ever run".to_owned(),

@@ -5,7 +5,7 @@ use crate::{
     class::Clients,
     config,
     dataplane::{Capacity, diff},
-    model::{Admin, Health, Mac, MemberState, Model},
+    model::{Admin, Departure, Health, Mac, MemberState, Model},
     policy::fixtures::{decided, state},
     table::{Image, ServiceSpec, TargetKey, TargetSpec, group_id, ring, ring_hash, spread},
 };
@@ -79,6 +79,7 @@ fn tables(model: &Model, down: Option<&str>) -> Tables {
                 source: Mac([2, 0, 0, 0, 0, 2]),
                 edge_address: None,
                 mtu: 1500,
+                departure: Departure::AS_IT_CAME,
                 takes_new: true,
                 dead: None,
             };

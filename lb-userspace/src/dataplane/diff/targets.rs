@@ -130,12 +130,13 @@ fn bury(tables: &Tables, scope: &Scope<'_>) -> impl Iterator<Item = Change> {
 }
 
 fn wanted(key: &TargetKey, spec: &TargetSpec, old: Option<&Target>) -> Target {
+    let (forward, exit) = spec.departure.of(key.identity.forward.mode());
     Target {
         next_hop: spec.next_hop.map_or([0; 6], |mac| mac.0),
         mtu: spec.mtu,
         source: spec.source.0,
         state: state(spec),
-        forward: key.identity.forward.mode(),
+        forward,
         group: group_id(&key.group),
         epoch: old.map_or(0, |old| old.epoch),
         identity: key.hash(),
@@ -149,6 +150,8 @@ fn wanted(key: &TargetKey, spec: &TargetSpec, old: Option<&Target>) -> Target {
             Forward::Gue { port } => nat(None, Some(port)),
             Forward::Ipip | Forward::L2Dsr => Nat::NONE,
         },
+        exit,
+        reserved: [0; 4],
     }
 }
 
@@ -224,7 +227,7 @@ fn too_many(tables: &Tables, scope: &Scope<'_>) -> DoesNotFit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Identity, Mac, OnDown};
+    use crate::model::{Departure, Identity, Mac, OnDown};
 
     #[test]
     fn a_state_says_what_becomes_of_flows_of_the_dead() {
@@ -233,6 +236,7 @@ mod tests {
             source: Mac([0; 6]),
             edge_address: None,
             mtu: 1500,
+            departure: Departure::AS_IT_CAME,
             takes_new: false,
             dead,
         };
@@ -275,6 +279,7 @@ mod tests {
             source: Mac([2; 6]),
             edge_address: Some("10.0.0.1".parse().unwrap()),
             mtu: 1468,
+            departure: Departure::AS_IT_CAME,
             takes_new: true,
             dead: None,
         };

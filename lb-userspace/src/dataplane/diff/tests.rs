@@ -11,7 +11,7 @@ use self::property::logical;
 use super::*;
 use crate::{
     dataplane::{Capacity, pool::Extent},
-    model::{Forward, Identity, Mac, OnDown},
+    model::{Departure, Forward, Identity, Mac, OnDown},
     table::{Ring, ServiceSpec, TargetKey, TargetSpec},
 };
 
@@ -41,6 +41,7 @@ fn live(mac: u8) -> TargetSpec {
         source: Mac([2, 0, 0, 0, 1, 0]),
         edge_address: None,
         mtu: 1500,
+        departure: Departure::AS_IT_CAME,
         takes_new: true,
         dead: None,
     }

@@ -51,6 +51,7 @@ fn a_target_behind_an_outer_header_takes_smaller_packets_and_has_a_source() {
             source: Mac([2; 6]),
             edge_address: Some(ours),
             mtu: 1500,
+            departure: Departure::AS_IT_CAME,
         };
         rig.event(Event::Ways(vec![
             (direct(theirs), open(9)),
@@ -103,6 +104,7 @@ fn services_of_both_families_share_backends_behind_tunnels_of_either() {
             source: Mac([2; 6]),
             edge_address: Some(ours),
             mtu: 1500,
+            departure: Departure::AS_IT_CAME,
         };
         (tunnel(theirs), way)
     });
@@ -127,6 +129,7 @@ fn a_way_too_narrow_for_the_outer_header_lets_nothing_pass() {
         source: Mac([2; 6]),
         edge_address: Some(OURS.into()),
         mtu: 39,
+        departure: Departure::AS_IT_CAME,
     };
     rig.event(Event::Ways(vec![
         (direct(THEIRS.into()), open(9)),
@@ -174,6 +177,7 @@ fn a_translated_target_comes_from_the_kernel_s_address_or_from_the_one_that_is_s
                 source: Mac([2; 6]),
                 edge_address: Some(ours),
                 mtu: 1500,
+                departure: Departure::AS_IT_CAME,
             };
             rig.event(Event::Ways(vec![(direct(theirs), open(9)), (to, way)]));
             rig.all_up();

@@ -17,7 +17,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use super::*;
 use crate::{
     config,
-    model::{Admin, Forward, Mac},
+    model::{Admin, Departure, Forward, Mac},
     probe::Failure,
     table::{TargetKey, TargetSpec, group_id},
 };
@@ -170,6 +170,7 @@ fn open(host: u8) -> Way {
         source: Mac([2; 6]),
         edge_address: None,
         mtu: 1500,
+        departure: Departure::AS_IT_CAME,
     }
 }
 

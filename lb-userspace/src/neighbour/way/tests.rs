@@ -1,6 +1,12 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use super::*;
+use lb_common::{Exit, Tags};
+use rtnetlink::packet_route::link::VlanProtocol;
+
+use super::{
+    super::links::tests::{ethernet, vlan},
+    *,
+};
 use crate::model::Forward;
 
 const BACKEND: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 9));
@@ -24,20 +30,15 @@ const STATES: [NeighbourState; 10] = [
 ];
 
 fn links() -> Links {
-    let names = [(1, "lo"), (2, "eth0"), (3, "eth1")];
-    Links {
-        names: names.map(|(index, name)| (index, name.to_owned())).into(),
-        edge: Some(Interface {
-            index: 2,
-            mac: OURS,
-            mtu: 1500,
-        }),
-    }
+    let mut links = Links::default();
+    links.add(&ethernet(1, "eth0"));
+    links.add(&ethernet(3, "eth1"));
+    links
 }
 
 fn direct() -> Route {
     Route::Out {
-        interface: 2,
+        interface: 1,
         gateway: None,
         source: None,
         mtu: None,
@@ -52,7 +53,7 @@ fn to(address: IpAddr, forward: Forward) -> Destination {
 fn by(links: &Links, route: &Route) -> Way {
     Facts {
         to: to(BACKEND, Forward::L2Dsr),
-        interface: "eth0",
+        interfaces: &["eth0".to_owned()],
         links,
         route,
         neighbour: entry(NeighbourState::Reachable),
@@ -65,7 +66,7 @@ fn by(links: &Links, route: &Route) -> Way {
 fn with(neighbour: Option<Neighbour>, known: Option<Mac>) -> Way {
     Facts {
         to: to(BACKEND, Forward::L2Dsr),
-        interface: "eth0",
+        interfaces: &["eth0".to_owned()],
         links: &links(),
         route: &direct(),
         neighbour,
@@ -87,6 +88,7 @@ fn open(next_hop: Mac) -> Way {
         source: OURS,
         edge_address: None,
         mtu: 1500,
+        departure: Departure::AS_IT_CAME,
     }
 }
 
@@ -158,7 +160,7 @@ fn the_mtu_is_the_smaller_one_of_interface_and_route() {
         let way = by(
             &links(),
             &Route::Out {
-                interface: 2,
+                interface: 1,
                 gateway: None,
                 source: None,
                 mtu: route,
@@ -180,7 +182,6 @@ fn what_is_not_on_the_edge_s_link_is_refused_with_the_reason() {
         mtu: None,
     };
     let cases = [
-        (Route::Local, "10.0.0.9 is an address of this edge itself"),
         (
             Route::Missing("Network is unreachable".to_owned()),
             "no route to 10.0.0.9: Network is unreachable",
@@ -192,14 +193,14 @@ fn what_is_not_on_the_edge_s_link_is_refused_with_the_reason() {
         ),
         (
             out(4, None),
-            "the route to 10.0.0.9 leaves by another, not by eth0",
+            "the route to 10.0.0.9 leaves by another interface, not by eth0",
         ),
         (
             out(3, Some(GATEWAY)),
             "the route to 10.0.0.9 leaves by eth1, not by eth0",
         ),
         (
-            out(2, Some(GATEWAY)),
+            out(1, Some(GATEWAY)),
             "10.0.0.9 is behind the gateway 10.0.0.1; l2-dsr needs it on the same link",
         ),
     ];
@@ -209,11 +210,80 @@ fn what_is_not_on_the_edge_s_link_is_refused_with_the_reason() {
 }
 
 #[test]
-fn without_its_interface_an_edge_reaches_nobody() {
-    let gone = Links {
-        edge: None,
-        ..links()
+fn a_backend_on_the_edge_itself_gets_packets_as_they_come_but_not_translated() {
+    let way = |forward| {
+        Facts {
+            to: to(BACKEND, forward),
+            interfaces: &["eth0".to_owned()],
+            links: &links(),
+            route: &Route::Local,
+            neighbour: None,
+            known: None,
+        }
+        .way()
     };
+    for forward in [Forward::L2Dsr, Forward::Ipip, Forward::Gue { port: 6080 }] {
+        let found = way(forward);
+        let here = matches!(
+            found,
+            Way::Open {
+                departure: Departure::Host,
+                ..
+            }
+        );
+        assert!(here, "{found:?}");
+        assert_eq!(found.to_string(), "on this host itself");
+    }
+    let why = "10.0.0.9 is an address of this edge itself, whose answers full-nat does not see";
+    assert_eq!(way(Forward::FullNat), refused(why));
+}
+
+#[test]
+fn a_backend_in_a_vlan_or_behind_another_interface_is_reached_by_that() {
+    let mut links = links();
+    links.add(&vlan(7, 1, VlanProtocol::Ieee8021Q, 100));
+    let way = |interfaces: &[&str], interface| {
+        let interfaces: Vec<_> = interfaces.iter().map(|&name| name.to_owned()).collect();
+        let route = Route::Out {
+            interface,
+            gateway: None,
+            source: None,
+            mtu: None,
+        };
+        let neighbour = entry(NeighbourState::Reachable);
+        Facts {
+            to: to(BACKEND, Forward::L2Dsr),
+            interfaces: &interfaces,
+            links: &links,
+            route: &route,
+            neighbour,
+            known: None,
+        }
+        .way()
+    };
+    let by = |last, tags, interface| Way::Open {
+        next_hop: THEIRS,
+        source: Mac([2, 0, 0, 0, 0, last]),
+        edge_address: None,
+        mtu: 1500,
+        departure: Departure::Out(Exit { tags, interface }),
+    };
+    let tag = Tags::single(Tags::CUSTOMER, 100);
+    assert_eq!(way(&["eth0"], 7), by(7, tag, 0));
+    assert_eq!(
+        way(&["eth0"], 7).to_string(),
+        "by 02:00:00:00:00:09 in VLAN 100, MTU 1500"
+    );
+    assert_eq!(way(&["eth0", "eth1"], 7), by(7, tag, 1));
+    assert_eq!(way(&["eth0", "eth1"], 3), by(3, Tags::NONE, 3));
+    let why = "the route to 10.0.0.9 leaves by vlan100, not by eth1";
+    assert_eq!(way(&["eth1"], 7), refused(why));
+}
+
+#[test]
+fn without_its_interface_an_edge_reaches_nobody() {
+    let mut gone = Links::default();
+    gone.add(&ethernet(3, "eth1"));
     let why = "there is no Ethernet interface eth0";
     assert_eq!(by(&gone, &direct()), refused(why));
 }
@@ -236,10 +306,10 @@ fn only_the_unknown_and_the_doubtful_are_asked_for() {
 fn packed(address: IpAddr, source: Option<&str>, neighbour: Option<Neighbour>) -> Way {
     Facts {
         to: to(address, Forward::Ipip),
-        interface: "eth0",
+        interfaces: &["eth0".to_owned()],
         links: &links(),
         route: &Route::Out {
-            interface: 2,
+            interface: 1,
             gateway: Some(GATEWAY),
             source: source.map(|source| source.parse().unwrap()),
             mtu: Some(1400),
@@ -259,6 +329,7 @@ fn what_comes_from_the_edge_goes_through_gateways_and_comes_from_an_address_of_t
             source: OURS,
             edge_address: Some(source.parse().unwrap()),
             mtu: 1400,
+            departure: Departure::AS_IT_CAME,
         };
         assert_eq!(packed(address, Some(source), good), expected);
         let unresolved = Way::Unresolved(GATEWAY);
@@ -286,14 +357,14 @@ fn without_an_address_that_others_could_answer_to_an_outer_header_is_refused() {
 
 #[test]
 fn the_next_hop_is_the_gateway_if_there_is_one() {
-    assert_eq!(direct().next_hop(BACKEND), Some(BACKEND));
+    assert_eq!(direct().next_hop(BACKEND), Some((1, BACKEND)));
     let behind = Route::Out {
-        interface: 2,
+        interface: 1,
         gateway: Some(GATEWAY),
         source: None,
         mtu: None,
     };
-    assert_eq!(behind.next_hop(BACKEND), Some(GATEWAY));
+    assert_eq!(behind.next_hop(BACKEND), Some((1, GATEWAY)));
     assert_eq!(Route::Local.next_hop(BACKEND), None);
 }
 

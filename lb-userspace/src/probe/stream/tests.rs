@@ -174,6 +174,7 @@ fn phases_differ_between_edges_and_spread_over_the_interval() {
         name: name("x"),
         address: [10, 0, (host >> 8) as u8, host as u8].into(),
         forward: Forward::L2Dsr,
+        vlan: None,
         location: None,
         region: None,
         port: None,

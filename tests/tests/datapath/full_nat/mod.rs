@@ -30,7 +30,7 @@ fn ends(packet: &Packet) -> [IpAddr; 2] {
 }
 
 /// The target as one whose packets are translated, to this port.
-fn translating(target: Target, packet: &Packet, port: u16) -> Target {
+pub(crate) fn translating(target: Target, packet: &Packet, port: u16) -> Target {
     let [edge, backend] = ends(packet).map(Address::from);
     Target {
         forward: ForwardMode::FULL_NAT,
@@ -45,7 +45,7 @@ fn translating(target: Target, packet: &Packet, port: u16) -> Target {
 }
 
 /// An edge on which `packet` is for a service with one such target, which keeps the port.
-fn edge(settings: &Settings, packet: &Packet) -> Edge {
+pub(crate) fn edge(settings: &Settings, packet: &Packet) -> Edge {
     let mut edge = Edge::serving(settings, packet);
     edge.set_target(1, translating(edge::target(1), packet, 0));
     edge
@@ -61,7 +61,7 @@ fn only_port(edge: &Edge) -> u16 {
 }
 
 /// What the backend sends in answer to the only flow, which began with `packet`.
-fn answer(edge: &Edge, packet: &Packet) -> Packet {
+pub(crate) fn answer(edge: &Edge, packet: &Packet) -> Packet {
     let [ours, backend] = ends(packet);
     let answer = packet.clone().from((backend, 80));
     answer.to((ours, only_port(edge)))

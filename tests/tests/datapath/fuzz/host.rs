@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use lb_common::{Address, FragmentKey, Mac, Ports, Target, Tuple, Verdict};
+use lb_common::{Address, Exit, FragmentKey, Mac, Ports, Tags, Target, Tuple, Verdict};
 use lb_ebpf::{
     control,
     cursor::Cursor,
@@ -10,7 +10,9 @@ use lb_ebpf::{
     fragment,
     parse::{self, Family, Skip},
     reply::{Cause, Reply},
+    vlan,
 };
+use lb_tests::datapath::edge::XDP_DROP;
 
 use super::translations::{Shape, Translations};
 
@@ -35,6 +37,28 @@ impl Host {
 
     /// What becomes of a frame, which is changed as the program would.
     pub(super) fn run(&mut self, frame: &mut Vec<u8>) -> Verdict {
+        let came = vlan::tags(&mut cursor(frame));
+        let taken = vlan::take_off(&mut cursor(frame), came.count());
+        assert!(taken.is_some() || came == Tags::NONE);
+        frame.drain(..Tags::BYTES * came.count());
+        self.translations.came = came;
+        let verdict = self.untagged(frame);
+        let exit = match verdict {
+            Verdict::Forwarded => self.target.exit.tags.with_priority_of(came),
+            Verdict::Returned => match self.translations.returns {
+                Exit::SAME => came,
+                exit => exit.tags.with_priority_of(came),
+            },
+            verdict if super::action(verdict) == XDP_DROP => Tags::NONE,
+            _ => came,
+        };
+        frame.splice(0..0, vec![0xa5; Tags::BYTES * exit.count()]);
+        let put = vlan::put_on(&mut cursor(frame), exit);
+        put.expect("it has grown");
+        verdict
+    }
+
+    fn untagged(&mut self, frame: &mut Vec<u8>) -> Verdict {
         let Some(family) = parse::family(&mut cursor(frame)) else {
             return Verdict::NotOurs;
         };
@@ -79,7 +103,12 @@ impl Host {
         if let Shape::Fragment = shape {
             packet.flow.tuple.ports = Ports::new(0, 0);
         }
-        let written = forward::write(packet, &self.target.way(), || self.target.address);
+        let written = forward::write(
+            packet,
+            &self.target.way(),
+            || self.target.address,
+            || self.station(),
+        );
         let refused = match written {
             Ok(envelope) => return self.enclose(frame, &envelope),
             Err(Unwritten::ToTranslate) => match self.translations.there(frame, family, shape) {

@@ -6,7 +6,7 @@ mod translations;
 
 use std::net::IpAddr;
 
-use lb_common::{ForwardMode, Target, VERDICTS, Verdict};
+use lb_common::{Exit, ForwardMode, Tags, Target, VERDICTS, Verdict};
 use lb_ebpf::parse::{Flow, Signal};
 use lb_tests::{
     datapath::{
@@ -90,6 +90,14 @@ fn messages(packet: &Packet) -> Vec<Vec<u8>> {
 fn mutated(shape: &[u8], random: &mut Random) -> Vec<u8> {
     let mut frame = shape.to_vec();
     let mut below = |end: usize| (random.draw() % end as u64) as usize;
+    let tags = [
+        &[0x81, 0, 0xa0, 100][..],
+        &[0x88, 0xa8, 0x20, 7],
+        &[0x81, 0, 0, 200],
+    ];
+    for tag in tags.iter().take(below(8).saturating_sub(4)) {
+        frame.splice(12..12, tag.iter().copied());
+    }
     for _ in 0..below(4) {
         // Most in the headers, where they mean something.
         let end = if below(4) == 0 { 2000 } else { 80 };
@@ -123,7 +131,7 @@ fn action(verdict: Verdict) -> u32 {
 
 /// What the backend sends in answer to a flow that begins with `packet`, if it is translated.
 fn answers(host: &mut Host, edge: &Edge, packet: &Packet) -> Vec<Vec<u8>> {
-    if host.target.forward != ForwardMode::FULL_NAT {
+    if host.target.forward.mode() != ForwardMode::FULL_NAT {
         return Vec::new();
     }
     let mut frame = packet.bytes();
@@ -184,7 +192,7 @@ fn agree(through: fn(Target) -> Target, seed: u64) {
         let counted = edge.verdict(*verdict).packets;
         assert_eq!(counted, *expected, "{verdict:?}");
     }
-    let translated: &[_] = match target.forward {
+    let translated: &[_] = match target.forward.mode() {
         ForwardMode::FULL_NAT => &[Verdict::Returned, Verdict::Untranslated],
         _ => &[],
     };
@@ -205,6 +213,33 @@ fn agree(through: fn(Target) -> Target, seed: u64) {
 #[test]
 fn kernel_and_host_agree_on_packets_that_go_directly() {
     agree(|target| target, 1);
+}
+
+/// The same target in a VLAN.
+fn in_vlan(target: Target) -> Target {
+    Target {
+        forward: target.forward.elsewhere(),
+        exit: Exit {
+            tags: Tags::single(Tags::CUSTOMER, 300),
+            ..Exit::SAME
+        },
+        ..target
+    }
+}
+
+#[test]
+fn kernel_and_host_agree_on_packets_that_go_directly_in_a_vlan() {
+    agree(in_vlan, 9);
+}
+
+#[test]
+fn kernel_and_host_agree_on_packets_in_tunnels_in_a_vlan() {
+    agree(|target| in_vlan(edge::through_v4(target)), 10);
+}
+
+#[test]
+fn kernel_and_host_agree_on_packets_that_are_translated_in_a_vlan() {
+    agree(|target| in_vlan(edge::translated_v4(target)), 11);
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use lb_common::{
-    Control, FragmentKey, Mac, NAT_PROBES, Ports, Protocol, Target, Translation, TranslationKey,
-    Tuple, Verdict,
+    Control, Exit, FragmentKey, Mac, NAT_PROBES, Ports, Protocol, Tags, Target, Translation,
+    TranslationKey, Tuple, Verdict,
 };
 use lb_ebpf::{
     control,
@@ -12,6 +12,8 @@ use lb_ebpf::{
     fragment,
     parse::{self, Family, Flow, Signal},
 };
+
+use lb_tests::datapath::edge::LOOPBACK;
 
 use super::host::cursor;
 
@@ -24,6 +26,10 @@ pub(super) struct Translations {
     flows: HashMap<TranslationKey, Translation>,
     /// The ports of packets from backends, of which fragments came.
     routes: HashMap<FragmentKey, Ports>,
+    /// The tags that the present frame came with.
+    pub(super) came: Tags,
+    /// How the last answer leaves.
+    pub(super) returns: Exit,
 }
 
 /// What is in a frame that goes to the target.
@@ -42,6 +48,8 @@ impl Translations {
             ports,
             flows: HashMap::new(),
             routes: HashMap::new(),
+            came: Tags::NONE,
+            returns: Exit::SAME,
         }
     }
 
@@ -71,10 +79,12 @@ impl Translations {
     }
 
     fn known_or_opened(&mut self, flow: &Flow, from: Mac) -> Result<Tuple, Verdict> {
+        let exit = self.exit();
         if let Some(tuple) = self.known(flow) {
             let key = TranslationKey::there(&tuple);
             let translation = self.flows.get_mut(&key).expect("it is known");
             translation.station = from.number();
+            translation.exit = exit;
             return Ok(tuple);
         }
         if flow.tuple.protocol == Protocol::TCP && flow.signal != Signal::Open {
@@ -82,10 +92,22 @@ impl Translations {
         }
         let is_free = |tuple: &Tuple| !self.flows.contains_key(&TranslationKey::there(tuple));
         let tuple = self.probes(flow).find(is_free).ok_or(Verdict::NoPort)?;
-        let translation = Translation::new(&flow.tuple, 1, 0, from);
+        let translation = Translation::new(&flow.tuple, 1, 0, (from, exit));
         self.flows
             .insert(TranslationKey::there(&tuple), translation);
         Ok(tuple)
+    }
+
+    /// How answers to the present frame leave.
+    fn exit(&self) -> Exit {
+        let leaves_as_it_came = self.target.forward.leaves_as_it_came();
+        match (self.came, leaves_as_it_came) {
+            (Tags::NONE, true) => Exit::SAME,
+            (tags, _) => Exit {
+                tags,
+                interface: LOOPBACK,
+            },
+        }
     }
 
     /// Translates a frame to the target.
@@ -136,6 +158,7 @@ impl Translations {
         let Some((from, translation, place)) = found else {
             return Verdict::NotOurs;
         };
+        self.returns = translation.exit;
         let to = translation.back(from.protocol);
         let macs = [
             Mac::of_number(translation.station),

@@ -47,6 +47,7 @@ pub(super) fn logical(tables: &Tables, known: &Image) -> Image {
             source: Mac(target.source),
             edge_address: None,
             mtu: target.mtu,
+            departure: Departure::AS_IT_CAME,
             takes_new: target.state.takes_new(),
             dead: target.state.dead().then_some(OnDown::DEFAULT),
         };

@@ -1,0 +1,89 @@
+use std::fmt;
+
+use lb_common::{Exit, ForwardMode};
+
+/// Where frames to a backend go.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Departure {
+    /// Up to this host, which is the backend itself.
+    Host,
+    /// Out.
+    Out(Exit),
+}
+
+impl Departure {
+    /// Out by the interface that the packet came by, without tags.
+    pub const AS_IT_CAME: Self = Self::Out(Exit::SAME);
+
+    /// How the packet program knows a mode of packets that go there, and the exit.
+    pub fn of(self, mode: ForwardMode) -> (ForwardMode, Exit) {
+        match self {
+            Self::Host => (mode.staying(), Exit::SAME),
+            Self::AS_IT_CAME => (mode, Exit::SAME),
+            Self::Out(exit) => (mode.elsewhere(), exit),
+        }
+    }
+}
+
+impl fmt::Display for Departure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self::Out(exit) = self else {
+            return f.write_str(" on this host");
+        };
+        for (i, vlan) in exit.tags.vlans().enumerate() {
+            let before = if i == 0 { " in VLAN " } else { "." };
+            write!(f, "{before}{vlan}")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lb_common::Tags;
+
+    use super::*;
+
+    #[test]
+    fn only_what_leaves_otherwise_than_it_came_is_marked() {
+        let mode = ForwardMode::IPIP;
+        let tagged = Exit {
+            tags: Tags::single(Tags::CUSTOMER, 100),
+            ..Exit::SAME
+        };
+        let by_another = Exit {
+            interface: 3,
+            ..Exit::SAME
+        };
+        for (departure, leaves_as_it_came, stays) in [
+            (Departure::AS_IT_CAME, true, false),
+            (Departure::Out(tagged), false, false),
+            (Departure::Out(by_another), false, false),
+            (Departure::Host, false, true),
+        ] {
+            let (found, exit) = departure.of(mode);
+            assert_eq!(found.mode(), mode);
+            assert_eq!(found.leaves_as_it_came(), leaves_as_it_came);
+            assert_eq!(found.stays(), stays);
+            let expected = match departure {
+                Departure::Out(exit) => exit,
+                Departure::Host => Exit::SAME,
+            };
+            assert_eq!(exit, expected);
+        }
+    }
+
+    #[test]
+    fn vlans_are_told_from_the_outside_in() {
+        let inner = Tags::single(Tags::CUSTOMER, 200);
+        let both = inner.within(Tags::single(Tags::PROVIDER, 100)).unwrap();
+        for (tags, expected) in [
+            (Tags::NONE, ""),
+            (inner, " in VLAN 200"),
+            (both, " in VLAN 100.200"),
+        ] {
+            let exit = Exit { tags, ..Exit::SAME };
+            assert_eq!(Departure::Out(exit).to_string(), expected);
+        }
+    }
+}
