@@ -4,6 +4,7 @@ mod network {
     mod admin;
     mod affinity;
     mod all_down;
+    mod by_way;
     mod control;
     mod data_files;
     mod edges;

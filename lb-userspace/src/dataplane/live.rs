@@ -1,12 +1,38 @@
-use std::{collections::BTreeMap, sync::atomic::Ordering};
+use std::{collections::BTreeMap, sync::atomic::Ordering, time::Duration};
 
-use lb_common::{Entry, FlowState, ServiceKey};
+use lb_common::{
+    Address, Bucket, Entry, FlowState, Ports, ServiceGroup, ServiceKey, TICK_SHIFT, Tuple,
+};
 
 use super::{Kernel, Tables, kernel::failed};
 use crate::refusal::Refusal;
 
 /// Live entries of the flow table, by the number of their [`FlowState`].
 pub type FlowCounts = [u64; FlowState::COUNT];
+
+/// A live flow of a client that is known, with a service.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct ClientFlow {
+    /// The client's port.
+    pub port: u16,
+    /// Where its packets go.
+    pub target: u16,
+    /// How far it has come.
+    pub state: FlowState,
+    /// How long ago its last packet came.
+    pub idle: Duration,
+}
+
+impl ClientFlow {
+    fn of(port: u16, entry: Entry, now: u32) -> Self {
+        Self {
+            port,
+            target: entry.target(),
+            state: entry.state(),
+            idle: Duration::from_nanos(u64::from(entry.age(now)) << TICK_SHIFT),
+        }
+    }
+}
 
 /// What holds packets to targets besides the rings.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -59,6 +85,38 @@ impl Kernel {
         named
     }
 
+    /// The live flows of a client with a service, by the client's port, at the tick `now`.
+    ///
+    /// The flow table holds no client, so each port is looked up as for a packet from there. Of a full table an
+    /// entry of another flow is taken for one of these with a chance of 8 * 2^16 / 2^48, and of a large one, whose
+    /// buckets are chosen by some bits that are in the fingerprint too, with twice that for each such bit.
+    pub fn client_flows(
+        &self,
+        tables: &Tables,
+        client: Address,
+        service: &ServiceKey,
+        now: u32,
+    ) -> Vec<ClientFlow> {
+        let control = self.control.load(0);
+        let flow = |port| {
+            let tuple = Tuple {
+                client,
+                service: service.address,
+                ports: Ports::new(port, u16::from_be_bytes(service.port)),
+                protocol: service.protocol,
+            };
+            let [first, second] = tuple.flow_hashes(&control.flow_keys);
+            let Bucket(ways) = self.flows.load(first & (self.flows.len() - 1));
+            let name = Entry::name(first, second, 0);
+            let entry = ways
+                .into_iter()
+                .find(|it| Entry::same_flow(it.name, name))?;
+            let is_wanted = entry.is_live(now, &control.idle) && leads(tables, service, entry);
+            is_wanted.then(|| ClientFlow::of(port, entry, now))
+        };
+        (0..=u16::MAX).filter_map(flow).collect()
+    }
+
     fn pinned(&self, tables: &Tables, now: u32) -> Result<BTreeMap<ServiceKey, u64>, Refusal> {
         let affinities = tables.affinities();
         let mut pinned: BTreeMap<_, _> = affinities.keys().map(|(key, _)| (*key, 0)).collect();
@@ -74,4 +132,18 @@ impl Kernel {
         }
         Ok(pinned)
     }
+}
+
+/// Whether packets of a service follow the entry: if not, it is another flow's.
+fn leads(tables: &Tables, service: &ServiceKey, entry: Entry) -> bool {
+    let service = tables.services.get(service);
+    let target = tables.target(entry.target());
+    let (Some(service), Some(target)) = (service, target) else {
+        return false;
+    };
+    let other = ServiceGroup {
+        service: service.id,
+        group: target.group,
+    };
+    target.group == service.group || tables.service_groups.contains(&other)
 }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use lb_tests::lab::{
-    DEADLINE, Daemon, Host, Lab, SERVICES, Settings, Topology, UdpServer, WebServer,
+    DEADLINE, Daemon, Host, Lab, SERVICES, Settings, Topology,
     client::{Connection, UdpFlow, connect_many},
     wait_until,
 };
@@ -17,16 +17,14 @@ use nix::{
     sys::socket::SockType,
     unistd::{read, write},
 };
-use serde_json::Value;
 
 use super::{
+    by_way::{DIRECT, FAMILIES, Way, serve, services, start, tables, wait_up},
     errors::{Told, largest_packet, never_fragment, probe, wait_told},
-    rig::{PORT, status, verdict, wait_served},
+    rig::{status, verdict},
 };
 
 mod tunnels;
-
-const FAMILIES: [&str; 2] = ["v4", "v6"];
 
 /// Bytes of an IP header of each family.
 const HEADER: [usize; 2] = [20, 40];
@@ -35,74 +33,6 @@ const HEADER: [usize; 2] = [20, 40];
 const NARROW: usize = 1300;
 
 const MEGABYTE: u64 = 1_000_000;
-
-fn services() -> [SocketAddr; 2] {
-    SERVICES.map(|address| SocketAddr::new(address, PORT))
-}
-
-/// How backends are reached: `forward`, and whether their addresses are of the other family.
-type Way = (&'static str, bool);
-
-const DIRECT: Way = ("l2-dsr", false);
-
-/// Services of both families and protocols over backends that are reached in this way.
-fn tables((mode, is_mixed): Way, backends: &[Host]) -> String {
-    let mut text = String::new();
-    for (i, family) in FAMILIES.into_iter().enumerate() {
-        let mut members = Vec::new();
-        for host in backends {
-            let outer = i ^ usize::from(is_mixed);
-            let (name, address) = (host.name(), host.addresses()[outer]);
-            text += &format!(
-                "[[backend]]\nname = \"{name}-{family}\"\naddress = \"{address}\"\nforward = \"{mode}\"\n"
-            );
-            members.push(format!("{{ backend = \"{name}-{family}\" }}"));
-        }
-        text += &format!(
-            "[[group]]\nname = \"{family}\"\nlatency_window = \"500ms\"\nmember = [{}]\n\
-             probe = {{ kind = \"http\", port = {PORT}, interval = \"200ms\", timeout = \"200ms\", health = {{ window = 5, required = 1 }} }}\n",
-            members.join(", ")
-        );
-        for protocol in ["tcp", "udp"] {
-            text += &format!(
-                "[[service]]\nname = \"{protocol}-{family}\"\naddress = \"{}\"\nprotocol = \"{protocol}\"\n\
-                 port = {PORT}\ngroup = \"{family}\"\n",
-                SERVICES[i]
-            );
-        }
-    }
-    text
-}
-
-/// The daemon on an edge, when it serves by all backends.
-#[track_caller]
-fn start<'lab>(edge: &'lab Host, way: Way, backends: &[Host]) -> Daemon<'lab> {
-    let rest = &tables(way, backends);
-    let daemon = Daemon::start(edge, Settings { edge: "", rest });
-    wait_up(&daemon);
-    daemon
-}
-
-/// Waits until everything is served and every backend is up.
-#[track_caller]
-fn wait_up(daemon: &Daemon<'_>) {
-    wait_served(daemon, 4);
-    let list = |value: &Value| value.as_array().expect("a list").clone();
-    wait_until(DEADLINE, "all backends are up", || {
-        let groups = list(&status(daemon)["groups"]);
-        let mut members = groups.iter().flat_map(|group| list(&group["members"]));
-        members.all(|member| member["health"] == "up")
-    });
-}
-
-/// Servers of both protocols on each.
-fn serve(backends: &[Host]) -> Vec<(WebServer, UdpServer)> {
-    let start = |host: &Host| {
-        let web = WebServer::start(host, host.name(), PORT);
-        (web, UdpServer::start(host, host.name(), PORT))
-    };
-    backends.iter().map(start).collect()
-}
 
 /// Far clients behind a link that takes less than their own interfaces and everything else.
 fn narrow_lab(edges: u8) -> Lab {
