@@ -18,6 +18,7 @@ mod network {
     mod log;
     mod metrics;
     mod neighbours;
+    mod offloads;
     mod on_down;
     mod path_mtu;
     mod plan;

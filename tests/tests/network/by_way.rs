@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use lb_tests::lab::{DEADLINE, Daemon, Host, SERVICES, Settings, UdpServer, WebServer, wait_until};
 use serde_json::Value;
 
-use super::rig::{PORT, status};
+use super::rig::{PORT, status, wait_served};
 
 pub(super) const FAMILIES: [&str; 2] = ["v4", "v6"];
 
@@ -18,6 +18,20 @@ pub(super) fn services() -> [SocketAddr; 2] {
 pub(super) type Way = (&'static str, bool);
 
 pub(super) const DIRECT: Way = ("l2-dsr", false);
+
+pub(super) const TRANSLATED: Way = ("full-nat", false);
+
+pub(super) const TUNNELS: [Way; 4] = [
+    ("ipip", false),
+    ("ipip", true),
+    ("gue", false),
+    ("gue", true),
+];
+
+/// Each way that there is.
+pub(super) fn all_ways() -> impl Iterator<Item = Way> {
+    [DIRECT, TRANSLATED].into_iter().chain(TUNNELS)
+}
 
 /// Services of both families and protocols over backends that are reached in this way.
 pub(super) fn tables((mode, is_mixed): Way, backends: &[Host]) -> String {
@@ -53,21 +67,19 @@ pub(super) fn tables((mode, is_mixed): Way, backends: &[Host]) -> String {
 pub(super) fn start<'lab>(edge: &'lab Host, way: Way, backends: &[Host]) -> Daemon<'lab> {
     let rest = &tables(way, backends);
     let daemon = Daemon::start(edge, Settings { edge: "", rest });
-    wait_up(&daemon);
+    wait_up(&daemon, 4);
     daemon
 }
 
-/// Waits until everything is served and every backend is up.
+/// Waits until so many services are served and every backend is up.
 #[track_caller]
-pub(super) fn wait_up(daemon: &Daemon<'_>) {
+pub(super) fn wait_up(daemon: &Daemon<'_>, services: usize) {
+    wait_served(daemon, services);
     let list = |value: &Value| value.as_array().expect("a list").clone();
     wait_until(DEADLINE, "all backends are up", || {
-        let status = status(daemon);
-        let groups = list(&status["groups"]);
+        let groups = list(&status(daemon)["groups"]);
         let mut members = groups.iter().flat_map(|group| list(&group["members"]));
-        let mut services = list(&status["services"]).into_iter();
         members.all(|member| member["health"] == "up")
-            && services.all(|service| service["published"] == true)
     });
 }
 

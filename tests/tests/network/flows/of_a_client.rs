@@ -9,9 +9,7 @@ use std::{
 use lb_tests::lab::{Host, Lab, SERVICES, Topology, client::UdpFlow};
 
 use super::{super::rig::detach_line, *};
-use crate::network::by_way::{self, DIRECT, FAMILIES, Way, serve, services};
-
-const WAYS: [Way; 3] = [DIRECT, ("full-nat", false), ("ipip", true)];
+use crate::network::by_way::{self, DIRECT, FAMILIES, TRANSLATED, TUNNELS, serve, services};
 
 /// State and backend by the client's port.
 type Ports = BTreeMap<u16, (&'static str, String)>;
@@ -87,7 +85,10 @@ fn they_are_exactly_its_open_ports_in_both_families_and_protocols() {
     let _servers = serve(&lab.backends);
     let _ends: Vec<_> = lab.backends.iter().map(Host::decapsulate).collect();
     let [one, other] = [&lab.clients[0], &lab.clients[1]];
-    for (from, way) in (3_000..).step_by(1_000).zip(WAYS) {
+    for (from, way) in (3_000..)
+        .step_by(1_000)
+        .zip([DIRECT, TRANSLATED, TUNNELS[1]])
+    {
         let daemon = by_way::start(lab.edge(), way, &lab.backends);
         for (i, family) in FAMILIES.into_iter().enumerate() {
             let [one_s, other_s] = [one, other].map(|it| it.addresses()[i]);
