@@ -35,6 +35,7 @@ mod network {
     mod state;
     mod steering;
     mod table;
+    mod traceroute;
     mod unreachable;
     mod ways;
     mod without_daemon;
