@@ -87,9 +87,9 @@ impl Kernel {
 
     /// The live flows of a client with a service, by the client's port, at the tick `now`.
     ///
-    /// The flow table holds no client, so each port is looked up as for a packet from there. Of a full table an
-    /// entry of another flow is taken for one of these with a chance of 8 * 2^16 / 2^48, and of a large one, whose
-    /// buckets are chosen by some bits that are in the fingerprint too, with twice that for each such bit.
+    /// The flow table holds no client, so each port is looked up as for a packet from there. With a chance
+    /// of 2^16 * 8 / 2^48 one of them is another's, if the table is full. From 2^17 buckets on the bits that
+    /// choose the bucket reach into those of the fingerprint: each that does doubles the chance.
     pub fn client_flows(
         &self,
         tables: &Tables,
@@ -146,4 +146,47 @@ fn leads(tables: &Tables, service: &ServiceKey, entry: Entry) -> bool {
         group: target.group,
     };
     target.group == service.group || tables.service_groups.contains(&other)
+}
+
+#[cfg(test)]
+mod tests {
+    use lb_common::{Protocol, Row, Service, Target};
+
+    use super::*;
+    use crate::dataplane::Capacity;
+
+    #[test]
+    fn an_entry_is_of_a_service_whose_packets_may_follow_it() {
+        let address = Address::v4([203, 0, 113, 10]);
+        let key = ServiceKey::new(address, 80_u16.to_be_bytes(), Protocol::TCP);
+        let service = Service {
+            address,
+            group: 1,
+            id: 7,
+            row: Row::new(0, 1),
+        };
+        let mut tables = Tables::new(Capacity::new(0));
+        tables.services.insert(key, service);
+        tables.service_groups.insert(ServiceGroup {
+            service: 7,
+            group: 2,
+        });
+        for (id, group) in [(1, 1), (2, 2), (3, 3)] {
+            tables.targets.insert(
+                id,
+                Target {
+                    group,
+                    ..Target::FREE
+                },
+            );
+        }
+        let entry = |target| Entry {
+            name: Entry::name(0, 0, target),
+            life: 0,
+        };
+        let led: Vec<_> = (0..5)
+            .filter(|id| leads(&tables, &key, entry(*id)))
+            .collect();
+        assert_eq!(led, [1, 2]);
+    }
 }
