@@ -3,9 +3,10 @@
 
 use lb_tests::lab::{
     Daemon, Host, INTERFACE, IperfServer, Lab, SERVICES, Settings, Topology, Transfer,
+    client::UdpFlow,
 };
 
-use super::by_way::{FAMILIES, Way, all_ways, serve, tables, wait_up};
+use super::by_way::{self, FAMILIES, Way, all_ways, serve, tables, wait_up};
 
 const PORT: u16 = 5201;
 
@@ -13,7 +14,7 @@ const PORT: u16 = 5201;
 const BYTES: u64 = 32 << 20;
 
 /// A service of each family for `iperf3`, beside those that are probed.
-fn services() -> String {
+fn iperf_services() -> String {
     let service = |(family, address)| {
         format!(
             "[[service]]\nname = \"iperf-{family}\"\naddress = \"{address}\"\nprotocol = \"tcp\"\n\
@@ -72,10 +73,10 @@ fn checksum_errors(host: &Host) -> u64 {
     counts.iter().sum()
 }
 
-/// Uploads and downloads by this way, in both families.
+/// Uploads, downloads and datagrams by this way, in both families.
 #[track_caller]
 fn transfer(lab: &Lab, way: Way) {
-    let rest = &(tables(way, &lab.backends) + &services());
+    let rest = &(tables(way, &lab.backends) + &iperf_services());
     let daemon = Daemon::start(lab.edge(), Settings { edge: "", rest });
     wait_up(&daemon, 6);
     let (client, backend) = (lab.client(), &lab.backends[0]);
@@ -94,6 +95,13 @@ fn transfer(lab: &Lab, way: Way) {
         // Queues may overflow, but what comes through is not a trickle of repeated segments.
         let segments = done.sent / 1500;
         assert!(done.retransmits < segments / 4, "{context}: {done:?}");
+    }
+    for service in by_way::services() {
+        let mut flow = client
+            .enter(|| UdpFlow::open(service, None))
+            .expect("a flow");
+        let answered = flow.ask_long(1000).expect("an answer");
+        assert_eq!(answered, backend.name(), "{way:?}");
     }
     for host in [client, backend] {
         assert_eq!(checksum_errors(host), 0, "{way:?}: {}", host.name());
