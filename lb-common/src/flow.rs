@@ -34,6 +34,17 @@ impl FlowState {
     /// UDP: the client has sent more than one datagram.
     pub const DATAGRAM: Self = Self(3);
 
+    /// Its name for people.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::OPENING => "opening",
+            Self::ESTABLISHED => "established",
+            Self::CLOSING => "closing",
+            Self::DATAGRAM => "datagram",
+            _ => "unknown",
+        }
+    }
+
     /// 1 if a second packet has proven the flow and it goes on, else 0. (A number, lest the packet program
     /// branches.)
     #[inline(always)]

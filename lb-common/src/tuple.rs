@@ -1,4 +1,4 @@
-use crate::{Address, HashKey, Protocol, hash::stirred};
+use crate::{Address, FLOW_PASSES, HashKey, Protocol, hash::stirred};
 
 #[cfg(test)]
 mod tests;
@@ -66,6 +66,13 @@ impl Tuple {
     #[inline(always)]
     pub fn hash(&self, key: &HashKey) -> u32 {
         stirred(self.name(key))
+    }
+
+    /// The hashes of [`crate::Entry::name`] under the keys of the flow table. The low bits of the first say
+    /// which bucket the flow's entry is in.
+    #[inline(always)]
+    pub fn flow_hashes(&self, [first, second]: &[HashKey; FLOW_PASSES]) -> [u32; FLOW_PASSES] {
+        [self.hash(first), self.name(second)]
     }
 
     /// Keyed hash of the client alone: of an IPv4 address, or of the first 64 bits of an IPv6 address,

@@ -4,6 +4,7 @@ mod network {
     mod admin;
     mod affinity;
     mod all_down;
+    mod by_way;
     mod control;
     mod data_files;
     mod edges;
@@ -17,6 +18,7 @@ mod network {
     mod log;
     mod metrics;
     mod neighbours;
+    mod offloads;
     mod on_down;
     mod path_mtu;
     mod plan;
@@ -33,6 +35,7 @@ mod network {
     mod state;
     mod steering;
     mod table;
+    mod traceroute;
     mod unreachable;
     mod ways;
     mod without_daemon;

@@ -36,9 +36,7 @@ impl Place {
     /// The place of a flow.
     #[inline(always)]
     pub(super) fn of(flow: &Flow, keys: &Keys) -> Option<Self> {
-        let [first, second] = keys.flows;
-        let first = word::settle(flow.tuple.hash(first));
-        let second = word::settle(flow.tuple.name(second));
+        let [first, second] = flow.tuple.flow_hashes(keys.flows).map(word::settle);
         Some(Self {
             ways: Ways::of_bucket(first & FLOW_MASK.load())?,
             fingerprint: Entry::name(first, second, 0),

@@ -68,10 +68,7 @@ impl Arguments {
                 })?
             }
         };
-        let text = match self.format {
-            Format::Json => json(&explanation)?,
-            Format::Text => explanation.to_string(),
-        };
+        let text = self.format.print(&explanation)?;
         let proof = explanation.proof.as_ref();
         Ok(Said {
             lacks: proof.and_then(Judgement::refusal).map(Into::into),

@@ -6,6 +6,8 @@ mod columns;
 mod completions;
 mod detach;
 mod explain;
+#[cfg(test)]
+mod fixtures;
 mod flows;
 mod member;
 mod names;
@@ -14,16 +16,18 @@ mod pinned;
 mod plan;
 mod reload;
 mod run;
+mod service;
 mod status;
 mod table;
 
 use std::{
     collections::BTreeMap,
-    fs, io,
+    fmt, fs, io,
     path::{Path, PathBuf},
 };
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use serde::Serialize;
 
 use crate::{
     control::{Reply, Request, ask, find},
@@ -124,11 +128,11 @@ impl Command {
         match self {
             Self::Check(arguments) => arguments.format,
             Self::Explain(arguments) => arguments.format,
-            Self::Flows(arguments) => arguments.format,
+            Self::Flows(arguments) => arguments.pinned.format,
             Self::Plan(arguments) => arguments.format,
             Self::Reload(arguments) => arguments.format,
             Self::Status(arguments) => arguments.format,
-            Self::Table(arguments) => arguments.format,
+            Self::Table(arguments) => arguments.pinned.format,
             Self::Backend(_)
             | Self::Completions(_)
             | Self::Detach(_)
@@ -219,6 +223,16 @@ enum Format {
     Text,
 }
 
+impl Format {
+    /// The same view in either way.
+    fn print(self, view: &(impl Serialize + fmt::Display)) -> Result<String, Refused> {
+        match self {
+            Self::Json => json(view),
+            Self::Text => Ok(view.to_string()),
+        }
+    }
+}
+
 /// `a 3/10, b 7/10`: backends, and then answers in parentheses; words where there is but one.
 fn distribution(shares: &BTreeMap<Name, String>, answers: &BTreeMap<String, String>) -> String {
     let mut all = shares
@@ -240,7 +254,7 @@ fn distribution(shares: &BTreeMap<Name, String>, answers: &BTreeMap<String, Stri
     }
 }
 
-fn json(value: &impl serde::Serialize) -> Result<String, Refused> {
+fn json(value: &impl Serialize) -> Result<String, Refused> {
     let text = serde_json::to_string_pretty(value);
     Ok(text.map_err(unwritten_output)? + "\n")
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::{Daemon, names::Names};
+use super::{Daemon, Format, names::Names};
 use crate::{
     config,
     control::{Reply, Request, Status},
@@ -13,9 +13,12 @@ use crate::{
     refusal::{Refusal, Refused, kernel::no_pinned_tables},
 };
 
-/// Whose tables to read.
+/// Whose tables to read, and how to show them.
 #[derive(Args, Debug)]
 pub(super) struct Pinned {
+    /// How to print.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub(super) format: Format,
     /// Take the places of socket and pins, and the names, from this configuration.
     #[arg(long, value_name = "FILE", conflicts_with = "edge")]
     config: Option<PathBuf>,

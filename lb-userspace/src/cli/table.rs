@@ -8,7 +8,7 @@ use clap::Args;
 
 use self::print::View;
 use super::{
-    Format, examples, json,
+    examples,
     names::Names,
     pinned::{Pinned, Read},
 };
@@ -28,17 +28,14 @@ use crate::{
 pub(super) struct Arguments {
     #[command(flatten)]
     wanted: Wanted,
-    /// How to print.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub(super) format: Format,
     #[command(flatten)]
-    pinned: Pinned,
+    pub(super) pinned: Pinned,
 }
 
 /// Which part of the tables to show.
 #[derive(Args, Debug)]
 struct Wanted {
-    /// Show only this service, by its name or as ADDRESS:PORT.
+    /// Show only this service, by its name or as ADDRESS:PORT or ADDRESS:PORT/PROTOCOL.
     service: Option<String>,
     /// Show only the class that this client is of, and the services that it can reach.
     #[arg(long, value_name = "IP", conflicts_with = "class")]
@@ -50,13 +47,9 @@ struct Wanted {
 
 impl Arguments {
     pub(super) fn run(self) -> Result<String, Refused> {
-        let format = self.format;
+        let format = self.pinned.format;
         let (wanted, Read { tables, names, .. }) = (self.wanted, self.pinned.read()?);
-        let view = wanted.view(&tables, &names)?;
-        match format {
-            Format::Json => json(&view),
-            Format::Text => Ok(view.to_string()),
-        }
+        format.print(&wanted.view(&tables, &names)?)
     }
 }
 

@@ -21,7 +21,7 @@ use crate::refusal::{Refusal, pins::unusable_map, program::no_random, reason};
 
 /// The pinned maps of an edge, which the packet program reads.
 pub struct Kernel {
-    control: Mapped<Control>,
+    pub(super) control: Mapped<Control>,
     services: Mapped<Service>,
     service_ids: HashMap<MapData, ServiceKey, u32>,
     addresses: HashMap<MapData, Address, u32>,

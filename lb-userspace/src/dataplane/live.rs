@@ -1,12 +1,38 @@
-use std::{collections::BTreeMap, sync::atomic::Ordering};
+use std::{collections::BTreeMap, sync::atomic::Ordering, time::Duration};
 
-use lb_common::{Entry, FlowState, ServiceKey};
+use lb_common::{
+    Address, Bucket, Entry, FlowState, Ports, ServiceGroup, ServiceKey, TICK_SHIFT, Tuple,
+};
 
 use super::{Kernel, Tables, kernel::failed};
 use crate::refusal::Refusal;
 
 /// Live entries of the flow table, by the number of their [`FlowState`].
 pub type FlowCounts = [u64; FlowState::COUNT];
+
+/// A live flow of a client that is known, with a service.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct ClientFlow {
+    /// The client's port.
+    pub port: u16,
+    /// Where its packets go.
+    pub target: u16,
+    /// How far it has come.
+    pub state: FlowState,
+    /// How long ago its last packet came.
+    pub idle: Duration,
+}
+
+impl ClientFlow {
+    fn of(port: u16, entry: Entry, now: u32) -> Self {
+        Self {
+            port,
+            target: entry.target(),
+            state: entry.state(),
+            idle: Duration::from_nanos(u64::from(entry.age(now)) << TICK_SHIFT),
+        }
+    }
+}
 
 /// What holds packets to targets besides the rings.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -59,6 +85,38 @@ impl Kernel {
         named
     }
 
+    /// The live flows of a client with a service, by the client's port, at the tick `now`.
+    ///
+    /// The flow table holds no client, so each port is looked up as for a packet from there. With a chance
+    /// of 2^16 * 8 / 2^48 one of them is another's, if the table is full. From 2^17 buckets on the bits that
+    /// choose the bucket reach into those of the fingerprint: each that does doubles the chance.
+    pub fn client_flows(
+        &self,
+        tables: &Tables,
+        client: Address,
+        service: &ServiceKey,
+        now: u32,
+    ) -> Vec<ClientFlow> {
+        let control = self.control.load(0);
+        let flow = |port| {
+            let tuple = Tuple {
+                client,
+                service: service.address,
+                ports: Ports::new(port, u16::from_be_bytes(service.port)),
+                protocol: service.protocol,
+            };
+            let [first, second] = tuple.flow_hashes(&control.flow_keys);
+            let Bucket(ways) = self.flows.load(first & (self.flows.len() - 1));
+            let name = Entry::name(first, second, 0);
+            let entry = ways
+                .into_iter()
+                .find(|it| Entry::same_flow(it.name, name))?;
+            let is_wanted = entry.is_live(now, &control.idle) && leads(tables, service, entry);
+            is_wanted.then(|| ClientFlow::of(port, entry, now))
+        };
+        (0..=u16::MAX).filter_map(flow).collect()
+    }
+
     fn pinned(&self, tables: &Tables, now: u32) -> Result<BTreeMap<ServiceKey, u64>, Refusal> {
         let affinities = tables.affinities();
         let mut pinned: BTreeMap<_, _> = affinities.keys().map(|(key, _)| (*key, 0)).collect();
@@ -73,5 +131,62 @@ impl Kernel {
             }
         }
         Ok(pinned)
+    }
+}
+
+/// Whether packets of a service follow the entry: if not, it is another flow's.
+fn leads(tables: &Tables, service: &ServiceKey, entry: Entry) -> bool {
+    let service = tables.services.get(service);
+    let target = tables.target(entry.target());
+    let (Some(service), Some(target)) = (service, target) else {
+        return false;
+    };
+    let other = ServiceGroup {
+        service: service.id,
+        group: target.group,
+    };
+    target.group == service.group || tables.service_groups.contains(&other)
+}
+
+#[cfg(test)]
+mod tests {
+    use lb_common::{Protocol, Row, Service, Target};
+
+    use super::*;
+    use crate::dataplane::Capacity;
+
+    #[test]
+    fn an_entry_is_of_a_service_whose_packets_may_follow_it() {
+        let address = Address::v4([203, 0, 113, 10]);
+        let key = ServiceKey::new(address, 80_u16.to_be_bytes(), Protocol::TCP);
+        let service = Service {
+            address,
+            group: 1,
+            id: 7,
+            row: Row::new(0, 1),
+        };
+        let mut tables = Tables::new(Capacity::new(0));
+        tables.services.insert(key, service);
+        tables.service_groups.insert(ServiceGroup {
+            service: 7,
+            group: 2,
+        });
+        for (id, group) in [(1, 1), (2, 2), (3, 3)] {
+            tables.targets.insert(
+                id,
+                Target {
+                    group,
+                    ..Target::FREE
+                },
+            );
+        }
+        let entry = |target| Entry {
+            name: Entry::name(0, 0, target),
+            life: 0,
+        };
+        let led: Vec<_> = (0..5)
+            .filter(|id| leads(&tables, &key, entry(*id)))
+            .collect();
+        assert_eq!(led, [1, 2]);
     }
 }

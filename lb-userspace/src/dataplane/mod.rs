@@ -37,7 +37,7 @@ pub use self::{
     host::check_host,
     interface::Mode,
     kernel::Kernel,
-    live::{FlowCounts, Live},
+    live::{ClientFlow, FlowCounts, Live},
     lock::Lock,
     look::{Left, look},
     packet_log::PacketLines,

@@ -101,7 +101,7 @@ fn the_list_of_commands_is_the_one_that_is_tested_here() {
 
 #[test]
 fn wrong_usage_is_2_and_says_what_is_right() {
-    let cases: [(&[&str], _); 19] = [
+    let cases: [(&[&str], _); 22] = [
         (&["stauts"], "'status'"),
         (&[], "Usage: waggle"),
         (&["status", "--colour"], "--colour"),
@@ -125,6 +125,12 @@ fn wrong_usage_is_2_and_says_what_is_right() {
                 "--all-classes",
             ],
             "'--client <IP>' cannot be used with '--all-classes'",
+        ),
+        (&["flows", "--client", "192.0.2.7"], "--service <SERVICE>"),
+        (&["flows", "--service", "web"], "--client <IP>"),
+        (
+            &["flows", "--client", "web", "--service", "web"],
+            "invalid value 'web'",
         ),
         (&["plan", "f", "--against", "g", "--edge", "e"], "--edge"),
         (&["plan", "f", "--assume", "g"], "--against <FILE>"),

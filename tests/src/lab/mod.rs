@@ -26,6 +26,7 @@ mod daemon;
 mod decapsulate;
 mod host;
 pub mod http;
+mod iperf;
 mod namespace;
 mod network;
 mod nginx;
@@ -54,6 +55,7 @@ pub use self::{
     decapsulate::TunnelEnd,
     host::{Host, INTERFACE},
     http::{ServerProcess, WebServer},
+    iperf::{IperfServer, Transfer},
     namespace::Namespace,
     nginx::Nginx,
     process::{Outcome, Process},

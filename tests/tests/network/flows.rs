@@ -9,6 +9,8 @@ use serde_json::Value;
 
 use super::rig::{PORT, WEB, lab, start, status, wait_all_up};
 
+mod of_a_client;
+
 /// What `waggle flows` prints as JSON.
 #[track_caller]
 fn flows(daemon: &Daemon<'_>, words: &[&str]) -> Value {

@@ -8,7 +8,7 @@ use std::{
 };
 
 use lb_tests::lab::{
-    DEADLINE, Daemon, Host, Lab, SERVICES, Settings, Topology, UdpServer, WebServer,
+    DEADLINE, Daemon, Host, INTERFACE, Lab, SERVICES, Settings, Topology,
     client::{Connection, UdpFlow, connect_many},
     wait_until,
 };
@@ -17,16 +17,18 @@ use nix::{
     sys::socket::SockType,
     unistd::{read, write},
 };
-use serde_json::Value;
 
 use super::{
+    by_way::{
+        DIRECT, FAMILIES, TRANSLATED, TUNNELS, Way, all_ways, serve, services, start, tables,
+        wait_up,
+    },
     errors::{Told, largest_packet, never_fragment, probe, wait_told},
-    rig::{PORT, status, verdict, wait_served},
+    rig::{status, verdict},
 };
 
+mod narrow_backends;
 mod tunnels;
-
-const FAMILIES: [&str; 2] = ["v4", "v6"];
 
 /// Bytes of an IP header of each family.
 const HEADER: [usize; 2] = [20, 40];
@@ -36,74 +38,6 @@ const NARROW: usize = 1300;
 
 const MEGABYTE: u64 = 1_000_000;
 
-fn services() -> [SocketAddr; 2] {
-    SERVICES.map(|address| SocketAddr::new(address, PORT))
-}
-
-/// How backends are reached: `forward`, and whether their addresses are of the other family.
-type Way = (&'static str, bool);
-
-const DIRECT: Way = ("l2-dsr", false);
-
-/// Services of both families and protocols over backends that are reached in this way.
-fn tables((mode, is_mixed): Way, backends: &[Host]) -> String {
-    let mut text = String::new();
-    for (i, family) in FAMILIES.into_iter().enumerate() {
-        let mut members = Vec::new();
-        for host in backends {
-            let outer = i ^ usize::from(is_mixed);
-            let (name, address) = (host.name(), host.addresses()[outer]);
-            text += &format!(
-                "[[backend]]\nname = \"{name}-{family}\"\naddress = \"{address}\"\nforward = \"{mode}\"\n"
-            );
-            members.push(format!("{{ backend = \"{name}-{family}\" }}"));
-        }
-        text += &format!(
-            "[[group]]\nname = \"{family}\"\nlatency_window = \"500ms\"\nmember = [{}]\n\
-             probe = {{ kind = \"http\", port = {PORT}, interval = \"200ms\", timeout = \"200ms\", health = {{ window = 5, required = 1 }} }}\n",
-            members.join(", ")
-        );
-        for protocol in ["tcp", "udp"] {
-            text += &format!(
-                "[[service]]\nname = \"{protocol}-{family}\"\naddress = \"{}\"\nprotocol = \"{protocol}\"\n\
-                 port = {PORT}\ngroup = \"{family}\"\n",
-                SERVICES[i]
-            );
-        }
-    }
-    text
-}
-
-/// The daemon on an edge, when it serves by all backends.
-#[track_caller]
-fn start<'lab>(edge: &'lab Host, way: Way, backends: &[Host]) -> Daemon<'lab> {
-    let rest = &tables(way, backends);
-    let daemon = Daemon::start(edge, Settings { edge: "", rest });
-    wait_up(&daemon);
-    daemon
-}
-
-/// Waits until everything is served and every backend is up.
-#[track_caller]
-fn wait_up(daemon: &Daemon<'_>) {
-    wait_served(daemon, 4);
-    let list = |value: &Value| value.as_array().expect("a list").clone();
-    wait_until(DEADLINE, "all backends are up", || {
-        let groups = list(&status(daemon)["groups"]);
-        let mut members = groups.iter().flat_map(|group| list(&group["members"]));
-        members.all(|member| member["health"] == "up")
-    });
-}
-
-/// Servers of both protocols on each.
-fn serve(backends: &[Host]) -> Vec<(WebServer, UdpServer)> {
-    let start = |host: &Host| {
-        let web = WebServer::start(host, host.name(), PORT);
-        (web, UdpServer::start(host, host.name(), PORT))
-    };
-    backends.iter().map(start).collect()
-}
-
 /// Far clients behind a link that takes less than their own interfaces and everything else.
 fn narrow_lab(edges: u8) -> Lab {
     let lab = Lab::new(Topology {
@@ -111,9 +45,32 @@ fn narrow_lab(edges: u8) -> Lab {
         far_clients: 1,
         ..Topology::default()
     });
-    let router = lab.router.as_ref().expect("one is far");
-    router.ip(&[&format!("link set eth1 mtu {NARROW}")]);
+    narrow(&lab, NARROW);
     lab
+}
+
+/// Has the router's link to the far network take only packets of so many bytes.
+fn narrow(lab: &Lab, takes: usize) {
+    let router = lab.router.as_ref().expect("one is far");
+    router.ip(&[&format!("link set eth1 mtu {takes}")]);
+}
+
+/// Has hosts forget what they were told of ways.
+fn forget<'lab>(hosts: impl IntoIterator<Item = &'lab Host>) {
+    for host in hosts {
+        for family in ["-4", "-6"] {
+            host.run(&format!("ip {family} route flush cache"));
+        }
+    }
+}
+
+/// Whom backends send their answers to a far client to: the edge, which is told for all of its clients,
+/// if packets are translated.
+fn peers(lab: &Lab, way: Way) -> [IpAddr; 2] {
+    match way {
+        TRANSLATED => lab.edge().addresses(),
+        _ => lab.far_clients[0].addresses(),
+    }
 }
 
 /// What `host` was told of the way to `to`: bytes of the largest packet.
@@ -137,41 +94,25 @@ fn connection_on(client: &Host, service: SocketAddr, backend: &Host) -> Connecti
 }
 
 #[test]
-fn case_7_clients_behind_a_narrow_link_are_served_by_every_backend() {
+fn case_7_clients_behind_a_narrow_link_are_served_by_every_backend_in_every_way() {
     let lab = narrow_lab(1);
     let _servers = serve(&lab.backends);
-    let daemon = start(lab.edge(), DIRECT, &lab.backends);
-    let client = &lab.far_clients[0];
-    for (service, own) in services().into_iter().zip(client.addresses()) {
-        for backend in &lab.backends {
-            let mut connection = connection_on(client, service, backend);
-            assert_eq!(told_mtu(backend, own), None);
-            connection.begin(MEGABYTE).unwrap();
-            connection.finish().unwrap();
-            // It can only be told by way of the edge, to which the router sends what is for the service.
-            assert_eq!(told_mtu(backend, own), Some(NARROW));
+    let _ends: Vec<_> = lab.backends.iter().map(Host::decapsulate).collect();
+    for way in all_ways() {
+        let daemon = start(lab.edge(), way, &lab.backends);
+        for (service, peer) in services().into_iter().zip(peers(&lab, way)) {
+            for backend in &lab.backends {
+                let mut connection = connection_on(&lab.far_clients[0], service, backend);
+                assert_eq!(told_mtu(backend, peer), None);
+                connection.begin(MEGABYTE).unwrap();
+                connection.finish().unwrap();
+                // It can only be told by way of the edge, to which the router sends what is for the service.
+                assert_eq!(told_mtu(backend, peer), Some(NARROW), "{way:?}");
+            }
         }
+        assert_eq!(verdict(&daemon, "reply_silent"), 0);
+        forget(&lab.backends);
     }
-    assert_eq!(verdict(&daemon, "reply_silent"), 0);
-}
-
-/// The backends know the edge alone: it is told for all of its clients.
-#[test]
-fn case_7_translated_clients_behind_a_narrow_link_are_served_by_every_backend() {
-    let lab = narrow_lab(1);
-    let _servers = serve(&lab.backends);
-    let daemon = start(lab.edge(), ("full-nat", false), &lab.backends);
-    let client = &lab.far_clients[0];
-    for (service, edge) in services().into_iter().zip(lab.edge().addresses()) {
-        for backend in &lab.backends {
-            let mut connection = connection_on(client, service, backend);
-            assert_eq!(told_mtu(backend, edge), None);
-            connection.begin(MEGABYTE).unwrap();
-            connection.finish().unwrap();
-            assert_eq!(told_mtu(backend, edge), Some(NARROW));
-        }
-    }
-    assert_eq!(verdict(&daemon, "reply_silent"), 0);
 }
 
 #[test]
@@ -239,25 +180,33 @@ fn case_7_an_edge_that_does_not_know_a_flow_sends_its_errors_to_the_same_backend
 }
 
 #[test]
-fn case_7_a_server_of_datagrams_is_told_of_the_narrow_link() {
+fn case_7_a_server_of_datagrams_is_told_of_the_narrow_link_in_every_way() {
     let lab = narrow_lab(1);
     let _servers = serve(&lab.backends);
-    let _daemon = start(lab.edge(), DIRECT, &lab.backends);
+    let _ends: Vec<_> = lab.backends.iter().map(Host::decapsulate).collect();
     let client = &lab.far_clients[0];
-    for (i, service) in services().into_iter().enumerate() {
-        let mut flow = client.enter(|| UdpFlow::open(service, None)).unwrap();
-        let name = flow.ask().unwrap();
-        let backend = lab.backends.iter().find(|it| it.name() == name).unwrap();
-        // The answer has the server's name in front.
-        let largest = NARROW - HEADER[i] - 8;
-        flow.patience(Duration::from_millis(50)).unwrap();
-        let silence = flow.ask_long(largest).unwrap_err();
-        assert_eq!(silence.kind(), io::ErrorKind::WouldBlock);
-        wait_until(DEADLINE, "the backend is told", || {
-            told_mtu(backend, client.addresses()[i]) == Some(NARROW)
-        });
-        flow.patience(DEADLINE).unwrap();
-        assert_eq!(flow.ask_long(largest).unwrap(), name);
+    // The link takes no more in the other direction, and here the client knows that.
+    client.ip(&[&format!("link set {INTERFACE} mtu {NARROW}")]);
+    for way in all_ways() {
+        let _daemon = start(lab.edge(), way, &lab.backends);
+        for (i, service) in services().into_iter().enumerate() {
+            let mut flow = client.enter(|| UdpFlow::open(service, None)).unwrap();
+            let name = flow.ask().unwrap();
+            let backend = lab.backends.iter().find(|it| it.name() == name).unwrap();
+            // The answer has the server's name in front.
+            let largest = NARROW - HEADER[i] - 8;
+            flow.patience(Duration::from_millis(50)).unwrap();
+            let silence = flow.ask_long(largest).unwrap_err();
+            assert_eq!(silence.kind(), io::ErrorKind::WouldBlock, "{way:?}");
+            wait_until(DEADLINE, "the backend is told", || {
+                told_mtu(backend, peers(&lab, way)[i]) == Some(NARROW)
+            });
+            flow.patience(DEADLINE).unwrap();
+            for bytes in [largest, 3000] {
+                assert_eq!(flow.ask_long(bytes).unwrap(), name, "{way:?}");
+            }
+        }
+        forget(&lab.backends);
     }
 }
 
@@ -271,7 +220,7 @@ fn a_ping_of_the_service_is_answered_unless_the_file_says_otherwise() {
     let rest = &tables(DIRECT, &lab.backends);
     let clients = [lab.client(), &lab.far_clients[0]];
     let daemon = Daemon::start(lab.edge(), Settings { edge: "", rest });
-    wait_up(&daemon);
+    wait_up(&daemon, 4);
     for (count, (client, address)) in (1..).zip(
         clients
             .into_iter()
@@ -285,7 +234,7 @@ fn a_ping_of_the_service_is_answered_unless_the_file_says_otherwise() {
 
     let edge = "answer_echo = false";
     let daemon = Daemon::start(lab.edge(), Settings { edge, rest });
-    wait_up(&daemon);
+    wait_up(&daemon, 4);
     for (client, address) in clients
         .into_iter()
         .flat_map(|it| SERVICES.map(|to| (it, to)))

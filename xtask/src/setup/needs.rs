@@ -35,14 +35,16 @@ const COMPONENTS: [Need; 3] = [
 ];
 
 /// Peers and tools of the tests.
-const PROGRAMS: [Need; 8] = [
+const PROGRAMS: [Need; 10] = [
     program("curl", "curl"),
     program("ethtool", "ethtool"),
     program("ip", "iproute2"),
+    program("iperf3", "iperf3"),
     program("nginx", "nginx-light"),
     program("nsenter", "util-linux"),
     program("ping", "iputils-ping"),
     program("sysctl", "procps"),
+    program("traceroute", "traceroute"),
     program("wrk", "wrk"),
 ];
 

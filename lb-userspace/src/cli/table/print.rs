@@ -1,8 +1,4 @@
-use std::{
-    collections::BTreeSet,
-    fmt,
-    net::{IpAddr, SocketAddr},
-};
+use std::{collections::BTreeSet, fmt, net::IpAddr};
 
 use lb_common::{Answer, Target};
 use serde::Serialize;
@@ -11,11 +7,12 @@ use crate::{
     cli::{
         columns::{columns, header, without_empty},
         names::Names,
+        service::{self, listed, none_called},
     },
     dataplane::{ClassContents, Fate, RingContents, ServiceContents, Tables},
-    model::{Name, Prefix, family},
+    model::{Name, Prefix},
     policy::percent,
-    refusal::{Refusal, kernel, operator},
+    refusal::{Refusal, kernel},
 };
 
 /// What the tables hold, with names.
@@ -38,10 +35,8 @@ struct Client {
 
 #[derive(Debug, Serialize)]
 struct Service {
-    name: Option<Name>,
-    address: IpAddr,
-    protocol: String,
-    port: u16,
+    #[serde(flatten)]
+    shown: service::Service,
     group: Option<Name>,
     group_id: u32,
     /// Whether clients are of more than one class.
@@ -117,33 +112,23 @@ impl View {
         }
     }
 
-    /// Leaves out all services but those of this name or endpoint.
+    /// Leaves out all services but those that are called so.
     pub(super) fn keep_service(&mut self, service: &str) -> Result<(), Refusal> {
-        let known: BTreeSet<_> = self.services.iter().map(Service::label).collect();
-        self.services
-            .retain(|it| it.label() == service || it.endpoint() == service);
-        match self.services.is_empty() {
-            false => Ok(()),
-            true => Err(operator::no_such_service(service, listed(known))),
+        let is_called = |it: &Service| it.shown.is_called(service);
+        if !self.services.iter().any(is_called) {
+            let all = self.services.iter().map(|it| &it.shown);
+            return Err(none_called(service, all));
         }
+        self.services.retain(is_called);
+        Ok(())
     }
 
     /// Leaves out all classes but that of this client, and services that it can not reach.
     pub(super) fn keep_client(&mut self, client: IpAddr, tables: &Tables) -> Result<(), Refusal> {
-        let is_reached = |it: &Service| it.address.is_ipv4() == client.is_ipv4();
-        if let [only] = &self.services[..]
-            && !is_reached(only)
-        {
-            let (ours, theirs) = (family(client), family(only.address));
-            return Err(operator::client_of_other_family(
-                client,
-                ours,
-                only.label(),
-                theirs,
-                only.address,
-            ));
+        if let [only] = &self.services[..] {
+            only.shown.check_client(client)?;
         }
-        self.services.retain(is_reached);
+        self.services.retain(|it| it.shown.is_reached_by(client));
         let number = tables.clients_in_use().class_of(client).into();
         for service in &mut self.services {
             let told_apart = service.told_apart;
@@ -181,18 +166,6 @@ impl View {
     }
 }
 
-/// `a, b`, of many the first.
-fn listed(known: BTreeSet<impl fmt::Display>) -> String {
-    const MOST: usize = 16;
-    let mut texts: Vec<_> = known.iter().take(MOST).map(ToString::to_string).collect();
-    match known.len().saturating_sub(MOST) {
-        0 if texts.is_empty() => texts.push("none".to_owned()),
-        0 => {}
-        more => texts.push(format!("and {more} more")),
-    }
-    texts.join(", ")
-}
-
 impl Service {
     fn of(contents: &ServiceContents, tables: &Tables, names: &Names) -> Self {
         let ServiceContents {
@@ -203,25 +176,12 @@ impl Service {
         let is_v4 = key.address.is_v4();
         let class = |it: &ClassContents| Class::of(it, is_v4, tables, names);
         Self {
-            name: names.service(key).cloned(),
-            address: key.address.into(),
-            protocol: key.protocol.to_string(),
-            port: u16::from_be_bytes(key.port),
+            shown: service::Service::of(key, names),
             group: names.group(*group).cloned(),
             group_id: *group,
             told_apart: classes.len() > 1,
             classes: classes.iter().map(class).collect(),
         }
-    }
-
-    fn endpoint(&self) -> String {
-        SocketAddr::new(self.address, self.port).to_string()
-    }
-
-    fn label(&self) -> String {
-        self.name
-            .as_ref()
-            .map_or_else(|| self.endpoint(), ToString::to_string)
     }
 }
 
@@ -333,11 +293,7 @@ impl fmt::Display for Client {
 
 impl fmt::Display for Service {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (endpoint, protocol) = (self.endpoint(), &self.protocol);
-        match &self.name {
-            Some(name) => writeln!(f, "service {name}, {endpoint} {protocol}")?,
-            None => writeln!(f, "service {endpoint} {protocol}")?,
-        }
+        writeln!(f, "{}", self.shown)?;
         let mut rows = vec![header(&[
             "CLASS", "CLIENTS", "GOES TO", "AFFINITY", "RING", "BACKEND", "SLOTS", "SHARE",
         ])];

@@ -2,20 +2,13 @@
 
 use super::*;
 
-const TUNNELS: [Way; 4] = [
-    ("ipip", false),
-    ("ipip", true),
-    ("gue", false),
-    ("gue", true),
-];
-
 /// The family of the outer header around packets of a family.
 fn outer((_, is_mixed): Way, family: usize) -> usize {
     family ^ usize::from(is_mixed)
 }
 
 /// Bytes of the headers around packets of a family.
-fn growth(way: Way, family: usize) -> usize {
+pub(super) fn growth(way: Way, family: usize) -> usize {
     HEADER[outer(way, family)] + if way.0 == "gue" { 12 } else { 0 }
 }
 
@@ -27,16 +20,6 @@ fn lab() -> Lab {
         far_backends: 1,
         ..Topology::default()
     })
-}
-
-/// Has both clients forget what they were told of ways.
-fn forget(clients: [&Host; 2]) {
-    for (client, family) in clients
-        .into_iter()
-        .flat_map(|it| ["-4", "-6"].map(|family| (it, family)))
-    {
-        client.run(&format!("ip {family} route flush cache"));
-    }
 }
 
 #[test]
