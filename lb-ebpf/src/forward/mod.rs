@@ -62,7 +62,7 @@ pub fn write(
     if flow.ip_length > way.mtu().into() {
         return Err(Verdict::TooBig.into());
     }
-    match way.forward().leaving() {
+    match way.forward().mode() {
         ForwardMode::L2_DSR => {
             hop::take(&mut frame).ok_or(Verdict::TtlExpired)?;
             l2_dsr::write(frame.ethernet(), next_hop, source);
@@ -80,7 +80,7 @@ pub fn write(
         }
         ForwardMode::FULL_NAT if hop::ends(&frame) => Err(Verdict::TtlExpired.into()),
         ForwardMode::FULL_NAT => Err(Unwritten::ToTranslate),
-        forward if forward.stays() => Ok(Envelope::none(frame.family())),
+        ForwardMode::HOST => Ok(Envelope::none(frame.family())),
         _ => Err(Verdict::NoTarget.into()),
     }
 }

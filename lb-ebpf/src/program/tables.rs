@@ -12,7 +12,7 @@ use lb_common::{
     FragmentRoute, HashKey, IdleTicks, LONG_NETWORKS, Mac, Nat, Outer, Pin, PinKey, Place, Port,
     Row, ServiceGroup, ServiceKey, Tags, Transit, Tuple, WAYS, Way, member_bit,
 };
-use lb_ebpf::{budget::Budget, forward::Tunnel};
+use lb_ebpf::{budget::Budget, forward::Tunnel, word};
 
 use super::maps;
 
@@ -53,7 +53,8 @@ pub(super) fn station(interface: u32) -> Mac {
     let word = station.map_or(u64::MAX, |it| unsafe {
         ptr::read_volatile(it.cast::<u64>())
     });
-    Mac::of_number(u64::from_le(word))
+    // Else the verifier would go the rest once for each of the two.
+    Mac::of_number(word::unbounded(word))
 }
 
 /// What is kept of the frame that this CPU is at work on.

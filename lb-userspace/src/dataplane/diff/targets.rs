@@ -130,7 +130,8 @@ fn bury(tables: &Tables, scope: &Scope<'_>) -> impl Iterator<Item = Change> {
 }
 
 fn wanted(key: &TargetKey, spec: &TargetSpec, old: Option<&Target>) -> Target {
-    let (forward, exit) = spec.departure.of(key.identity.forward.mode());
+    let mode = key.identity.forward.mode();
+    let (forward, exit) = spec.departure.of(mode);
     Target {
         next_hop: spec.next_hop.map_or([0; 6], |mac| mac.0),
         mtu: spec.mtu,
@@ -151,7 +152,8 @@ fn wanted(key: &TargetKey, spec: &TargetSpec, old: Option<&Target>) -> Target {
             Forward::Ipip | Forward::L2Dsr => Nat::NONE,
         },
         exit,
-        reserved: [0; 4],
+        mode,
+        reserved: [0; 3],
     }
 }
 
