@@ -33,7 +33,7 @@ use self::{
     outcome::Outcome,
     packet::Packet,
     rings::Row,
-    settings::PROOF,
+    settings::{PROOF, tunnels},
     tables::{Service, Target},
 };
 
@@ -130,7 +130,13 @@ fn follow(context: *mut xdp_md, family: Family) -> Outcome {
     };
     let target = known.target;
     let station = || Packet::new(context).station();
-    let envelope = match forward::write(parsed, &target.way(), || target.address(), station) {
+    let envelope = match forward::write(
+        parsed,
+        &target.way(),
+        || target.address(),
+        station,
+        &tunnels(),
+    ) {
         Ok(envelope) => envelope,
         Err(Unwritten::ToTranslate) => {
             known.refresh();
@@ -193,7 +199,13 @@ fn relay(
     bytes: u64,
 ) -> Outcome {
     let station = || packet.station();
-    let envelope = match forward::write(parsed, &target.way(), || target.address(), station) {
+    let envelope = match forward::write(
+        parsed,
+        &target.way(),
+        || target.address(),
+        station,
+        &tunnels(),
+    ) {
         Ok(envelope) => envelope,
         Err(Unwritten::Refused(verdict)) if tells => {
             return unsent(service, verdict, target.way().mtu(), bytes);
@@ -288,7 +300,13 @@ fn send(
     } else {
         Target::of(chosen).ok_or(Verdict::NoTarget)?
     };
-    let written = forward::write(parsed, &target.way(), || target.address(), station);
+    let written = forward::write(
+        parsed,
+        &target.way(),
+        || target.address(),
+        station,
+        &tunnels(),
+    );
     if let Err(Unwritten::Refused(verdict)) = written {
         return Err(Unsent::Refused(verdict, target.way().mtu()));
     }

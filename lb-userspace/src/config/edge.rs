@@ -8,7 +8,7 @@ use super::{
     nat,
     raw::Table,
     report::Wrong,
-    whereabouts,
+    tunnels, whereabouts,
 };
 use crate::{
     model::{Edge, FlowIdle, XdpMode},
@@ -51,6 +51,7 @@ pub(super) fn read(edge: &mut Table<'_>) -> Option<Edge> {
     let affinity_entries = edge.or("affinity_entries", 1 << 16, pins);
     let answer_echo = edge.or("answer_echo", true, leaf::truth);
     let nat = nat::read(edge);
+    let tunnels = tunnels::read(edge);
     let reply_limit = edge.or("reply_limit", 1000, leaf::within(0..=u32::MAX));
     let insert_limit = edge.or("insert_limit", 500_000, leaf::within(1000..=u32::MAX));
 
@@ -75,6 +76,7 @@ pub(super) fn read(edge: &mut Table<'_>) -> Option<Edge> {
         answer_echo,
         affinity_entries,
         nat,
+        tunnels,
         name,
     })
 }

@@ -38,6 +38,7 @@ mod sizes;
 mod spelling;
 mod stages;
 mod summary;
+mod tunnels;
 mod whereabouts;
 
 #[cfg(test)]

@@ -95,6 +95,8 @@ pub fn needs_restart(old: &Model, new: &Model) -> Vec<&'static str> {
         ("affinity_entries", a.affinity_entries != b.affinity_entries),
         ("nat_ports", a.nat.ports != b.nat.ports),
         ("nat_entries", a.nat.entries != b.nat.entries),
+        ("tunnel_hop", a.tunnels.are_hops != b.tunnels.are_hops),
+        ("tunnel_sources", a.tunnels.sources != b.tunnels.sources),
     ]
     .into_iter()
     .filter_map(|(key, differs)| differs.then_some(key))

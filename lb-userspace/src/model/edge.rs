@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use super::{FlowIdle, Location, Name};
+use super::{FlowIdle, Location, Name, Tunnels};
 
 /// How the program is attached to the interfaces.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, serde::Deserialize, serde::Serialize)]
@@ -60,6 +60,8 @@ pub struct Edge {
     pub affinity_entries: u32,
     /// How packets to `full-nat` backends are translated.
     pub nat: Nat,
+    /// What is set for all tunnels.
+    pub tunnels: Tunnels,
 }
 
 /// How packets to `full-nat` backends are translated.

@@ -21,5 +21,6 @@ mod races;
 mod rows;
 mod stale;
 mod tunnel_end;
+mod tunnels;
 mod verdicts;
 mod vlan;

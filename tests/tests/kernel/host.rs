@@ -15,7 +15,7 @@ use aya::{
 use lb_common::{HashKey, Protocol, ServiceKey};
 use lb_userspace::{
     dataplane::{Kernel, Started, Tables, diff},
-    model::{Departure, Edge, FlowIdle, Forward, Identity, Mac, Nat, XdpMode},
+    model::{Departure, Edge, FlowIdle, Forward, Identity, Mac, Nat, Tunnels, XdpMode},
     refusal::{Refusal, Refused},
     table::{Image, Ring, ServiceSpec, TargetKey, TargetSpec},
 };
@@ -76,6 +76,10 @@ pub(crate) fn edge_in(dir: &Path) -> Edge {
         reply_limit: 1000,
         answer_echo: true,
         affinity_entries: 1024,
+        tunnels: Tunnels {
+            are_hops: true,
+            sources: Vec::new(),
+        },
         nat: Nat {
             sources: Vec::new(),
             ports: 61_000..=65_535,

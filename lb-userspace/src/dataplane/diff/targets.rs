@@ -131,7 +131,7 @@ fn bury(tables: &Tables, scope: &Scope<'_>) -> impl Iterator<Item = Change> {
 
 fn wanted(key: &TargetKey, spec: &TargetSpec, old: Option<&Target>) -> Target {
     let mode = key.identity.forward.mode();
-    let (forward, exit) = spec.departure.of(mode);
+    let (forward, exit) = spec.departure.by(mode);
     Target {
         next_hop: spec.next_hop.map_or([0; 6], |mac| mac.0),
         mtu: spec.mtu,

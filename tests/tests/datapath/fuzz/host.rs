@@ -6,7 +6,7 @@ use lb_common::{Address, Exit, FragmentKey, Mac, Ports, Tags, Target, Tuple, Ver
 use lb_ebpf::{
     control,
     cursor::Cursor,
-    forward::{self, Envelope, Tunnel, Unwritten},
+    forward::{self, Envelope, Tunnel, Tunnels, Unwritten},
     fragment,
     parse::{self, Family, Skip},
     reply::{Cause, Reply},
@@ -20,6 +20,8 @@ use super::translations::{Shape, Translations};
 pub(super) struct Host {
     pub(super) services: Vec<Tuple>,
     pub(super) target: Target,
+    /// What is set for tunnels.
+    tunnels: Tunnels,
     /// Whether the fragments of a packet go to the target; else they are the host's own.
     routes: HashMap<FragmentKey, bool>,
     pub(super) translations: Translations,
@@ -30,6 +32,10 @@ impl Host {
         Self {
             services,
             target,
+            tunnels: Tunnels {
+                hops: 1,
+                more_sources: [0; 2],
+            },
             routes: HashMap::new(),
             translations,
         }
@@ -108,6 +114,7 @@ impl Host {
             &self.target.way(),
             || self.target.address,
             || self.station(),
+            &self.tunnels,
         );
         let refused = match written {
             Ok(envelope) => return self.enclose(frame, &envelope),
