@@ -261,12 +261,12 @@ fn the_annotated_file_states_the_defaults() {
     let text = text.replace("quantum = \"5ms\"\n", "");
     let mut given = parse(&text).unwrap().model;
     let mut default = parse(ANNOTATED).unwrap().model;
-    // Host, headers and places have no default: the file shows an example.
+    // Host, headers, VLANs and places have no default: the file shows an example.
     assert_eq!(given.edge.location, "Europe.DE.Frankfurt".parse().ok());
     for model in [&mut given, &mut default] {
         model.edge.location = None;
         for backend in model.backends.values_mut() {
-            (backend.location, backend.region) = (None, None);
+            (backend.vlan, backend.location, backend.region) = (None, None, None);
         }
         let probe = model.groups.get_mut("web").unwrap().probe.as_mut().unwrap();
         let ProbeKind::Http(http) = &mut probe.kind else {
