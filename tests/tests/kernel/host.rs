@@ -200,8 +200,14 @@ pub(crate) fn map_ids(edge: &Edge) -> BTreeMap<String, u32> {
         .collect()
 }
 
+/// Where the only link is pinned.
+pub(crate) fn link_pin(edge: &Edge) -> PathBuf {
+    let index = nix::net::if_::if_nametoindex("edge0").unwrap();
+    edge.pin_dir.join(format!("link-{index}"))
+}
+
 pub(crate) fn link_id(edge: &Edge) -> u32 {
-    let link = FdLink::from(PinnedLink::from_pin(edge.pin_dir.join("link")).unwrap());
+    let link = FdLink::from(PinnedLink::from_pin(link_pin(edge)).unwrap());
     link.info().unwrap().id()
 }
 

@@ -8,7 +8,8 @@ use lb_userspace::{
 use nix::sched::{CloneFlags, unshare};
 
 use crate::host::{
-    Host, array, image, key, line, link_id, map_ids, program_on, refusal, run, show, start,
+    Host, array, image, key, line, link_id, link_pin, map_ids, program_on, refusal, run, show,
+    start,
 };
 
 /// How the program is attached to each interface.
@@ -273,7 +274,7 @@ fn a_link_that_can_not_be_judged_is_kept() {
     let fdinfo = format!("/proc/{}/fdinfo", std::process::id());
     run(&format!("mount -t tmpfs none {fdinfo}"));
     let line = refusal(&edge);
-    let link = edge.pin_dir.join("link");
+    let link = link_pin(&edge);
     assert!(line.starts_with("error[unknown-link]: "), "{line}");
     assert!(line.contains(&link.display().to_string()), "{line}");
     assert!(line.contains("`waggle detach`"), "{line}");
