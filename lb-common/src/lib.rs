@@ -12,6 +12,7 @@ mod affinity;
 mod client;
 mod control;
 mod flow;
+mod former;
 mod fragment;
 mod hash;
 mod proof;
@@ -28,6 +29,7 @@ pub use self::{
     client::{CLASSES, CLIENT_BUFFERS, LONG_NETWORKS, LongNetwork, Networks, Place, V6_PREFIXES},
     control::{Control, HEARTBEAT_OFFSET, STATION_OFFSET},
     flow::{Bucket, Entry, FlowState, IdleTicks, NAT_HOLDS, TICK_SHIFT, WAYS, tick},
+    former::FormerRing,
     fragment::{FragmentKey, FragmentRoute},
     hash::{FLOW_PASSES, HashKey},
     proof::Proof,
@@ -41,4 +43,4 @@ pub use self::{
 
 /// Version of everything in this crate. A running program whose maps carry another version is
 /// never adopted. Raise it with every change of a layout or of a meaning.
-pub const ABI_VERSION: u32 = 7;
+pub const ABI_VERSION: u32 = 8;

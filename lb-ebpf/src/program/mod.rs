@@ -211,7 +211,7 @@ fn sent(service: u32, target: u16, bytes: u64) -> Outcome {
 
 /// Why a packet was not sent.
 enum Unsent {
-    /// Its client may have a pin.
+    /// Its client may have a pin, or its flow be older than its ring.
     ToChoose,
     /// It goes to this target, translated.
     ToTranslate(u16),
@@ -251,7 +251,8 @@ fn send(
             return Err(Verdict::BackendDown.into());
         }
         let row = Row::of(&flow.tuple, service)?;
-        if row.ring.has_head() {
+        let is_unknown = event != FlowEvent::Left;
+        if row.ring.has_head() || (is_unknown && row.may_be_older(&flow)) {
             return Err(Unsent::ToChoose);
         }
         row.choose(&flow.tuple, service, keys.ring)?

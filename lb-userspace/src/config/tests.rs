@@ -72,6 +72,7 @@ fn defaults() {
     assert_eq!(edge.state_dir, Path::new("/var/lib/waggle/e"));
     assert_eq!(edge.control, Path::new("/run/waggle/e.sock"));
     assert_eq!(edge.startup_grace, Duration::from_secs(10));
+    assert_eq!(edge.ring_grace, Duration::from_secs(10));
     let group = &model.groups["g"];
     assert_eq!(group.members[0].weight.value(), 50);
     assert_eq!(group.members[0].priority.value(), 1);

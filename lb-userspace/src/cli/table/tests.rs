@@ -4,7 +4,7 @@ use super::*;
 use crate::{
     class::Clients,
     config,
-    dataplane::{Capacity, diff},
+    dataplane::{Capacity, Grace, diff},
     model::{Admin, Health, Mac, MemberState, Model},
     policy::fixtures::{decided, state},
     table::{Image, ServiceSpec, TargetKey, TargetSpec, group_id, ring, ring_hash, spread},
@@ -86,7 +86,7 @@ fn tables(model: &Model, down: Option<&str>) -> Tables {
         }
     }
     let mut tables = Tables::new(Capacity::new(1 << 20));
-    let plan = diff(&tables, &image).expect("it fits");
+    let plan = diff(&tables, &image, Grace::OFF).expect("it fits");
     plan.changes.iter().for_each(|change| tables.apply(change));
     tables
 }

@@ -1,5 +1,6 @@
 mod capacity;
 mod clients;
+mod formers;
 mod held;
 mod property;
 
@@ -14,6 +15,16 @@ use crate::{
     model::{Forward, Identity, Mac, OnDown},
     table::{Ring, ServiceSpec, TargetKey, TargetSpec},
 };
+
+/// A ring counts for 150 ticks from now on that is replaced.
+const GRACE: Grace = Grace {
+    now: 1000,
+    ticks: 150,
+};
+
+fn diff(tables: &Tables, image: &Image) -> Result<Plan, DoesNotFit> {
+    super::diff(tables, image, GRACE)
+}
 
 fn name(text: &str) -> Name {
     text.parse().unwrap()
@@ -126,12 +137,20 @@ fn follow(tables: &mut Tables, change: &Change) {
         assert_eq!(tables.slots[extent.slots()], slots, "{change:?}");
     }
     assert_sound(tables, change);
+    assert_formers(tables, change);
     assert!(tables.slots.len().is_multiple_of(CHUNK));
 }
 
 fn follow_all(tables: &mut Tables, plan: &Plan) {
     for change in &plan.changes {
         follow(tables, change);
+    }
+}
+
+/// Takes out all former rings.
+fn forget_formers(tables: &mut Tables) {
+    for change in expire(tables, Grace::OFF) {
+        follow(tables, &change);
     }
 }
 
@@ -145,7 +164,7 @@ fn rest(tables: &mut Tables) {
 fn seen(tables: &Tables) -> Vec<(Extent, Vec<u16>)> {
     tables
         .rings_in_use()
-        .chain(tables.retired_rings())
+        .chain(tables.rings_out_of_use())
         .map(Extent::of)
         .map(|extent| (extent, tables.slots[extent.slots()].to_vec()))
         .collect()
@@ -174,6 +193,22 @@ fn assert_sound(tables: &Tables, change: &Change) {
     }
     let keys: BTreeSet<_> = tables.services().map(|(key, _)| key).collect();
     assert!(found(tables).all(|key| keys.contains(&key)), "{change:?}");
+}
+
+/// Only rows that packets look at have former rings, and each slot of those names a target that there is.
+fn assert_formers(tables: &Tables, change: &Change) {
+    let rows = tables.rows_in_use().into_iter();
+    let places: BTreeSet<_> = rows
+        .flat_map(|row| tables.seen_places(row))
+        .map(|(_, place)| place)
+        .collect();
+    for (place, former) in &tables.formers {
+        assert!(places.contains(place), "{change:?}");
+        for id in ids_in(tables, former.ring) {
+            let is_known = Answer::of_slot(id).is_some() || tables.targets.contains_key(&id);
+            assert!(is_known, "{change:?}");
+        }
+    }
 }
 
 fn ids_in(tables: &Tables, ring: Descriptor) -> Vec<u16> {
@@ -229,6 +264,7 @@ fn kind(change: &Change) -> &'static str {
         Change::PutService { .. } => "put",
         Change::RemoveService { .. } => "remove",
         Change::SetAddress { .. } => "address",
+        Change::SetFormer { .. } => "former",
         Change::SetPort { .. } => "port",
         Change::SetTarget { .. } => "target",
         Change::WriteSlots { .. } => "slots",
@@ -355,7 +391,9 @@ fn a_service_whose_ring_stays_is_not_touched() {
     assert!(!changes.is_empty());
     for change in changes {
         match change {
-            Change::PointRow { row, .. } => assert_ne!(row, ours.row.first()),
+            Change::PointRow { row, .. } | Change::SetFormer { row, .. } => {
+                assert_ne!(row, ours.row.first());
+            }
             Change::SetTarget { target, .. } => assert_ne!(target.group, ours.group),
             Change::WriteSlots { .. } => {}
             other => panic!("{other:?}"),

@@ -6,7 +6,7 @@ mod translations;
 
 use std::net::IpAddr;
 
-use lb_common::{ForwardMode, Target, VERDICTS, Verdict};
+use lb_common::{Descriptor, FlowEvent, FormerRing, ForwardMode, Target, VERDICTS, Verdict};
 use lb_ebpf::parse::{Flow, Signal};
 use lb_tests::{
     datapath::{
@@ -146,9 +146,22 @@ fn answers(host: &mut Host, edge: &Edge, packet: &Packet) -> Vec<Vec<u8>> {
     whole.into_iter().chain(parts).chain(errors).collect()
 }
 
+/// The target that the former ring names: the same one where it keeps translations, else another station.
+fn former(target: Target) -> Target {
+    let next_hop = match target.forward {
+        ForwardMode::FULL_NAT => target.next_hop,
+        _ => [2, 0, 0, 0, 0, 0x77],
+    };
+    Target { next_hop, ..target }
+}
+
 fn agree(through: fn(Target) -> Target, seed: u64) {
     let target = through(edge::target(1));
-    let settings = Settings::default();
+    // So many that no flow loses its entry.
+    let settings = Settings {
+        buckets: 1 << 17,
+        ..Settings::default()
+    };
     let mut edge = Edge::load(&settings);
     let packets = [syn(), syn().udp(), syn_v6(), syn_v6().udp()];
     for (id, packet) in (0..).zip(&packets) {
@@ -156,11 +169,16 @@ fn agree(through: fn(Target) -> Target, seed: u64) {
         edge.publish(packet, lb_common::Service { address, id, ..WEB });
     }
     edge.set_target(1, target);
+    let former = former(target);
+    edge.set_target(2, former);
+    edge.set_ring(WEB.row, 640, &[2; 10]);
     edge.set_ring(WEB.row, 100, &[1; 10]);
+    let ring = FormerRing::new(Descriptor::new(640, 10), edge::now().wrapping_add(1 << 20));
+    edge.set("FORMER_RINGS", WEB.row.first(), ring);
     let control = edge::control(&settings);
     let translations = Translations::new(target, control, settings.nat_ports);
     let services = packets.iter().map(Packet::tuple).collect();
-    let mut host = Host::new(services, target, translations);
+    let mut host = Host::new(services, [target, former], translations);
     let (mut shapes, mut random) = (shapes(), Random(seed));
     for packet in &packets {
         shapes.extend(answers(&mut host, &edge, packet));
@@ -184,6 +202,8 @@ fn agree(through: fn(Target) -> Target, seed: u64) {
         let counted = edge.verdict(*verdict).packets;
         assert_eq!(counted, *expected, "{verdict:?}");
     }
+    assert!(host.by_former > 100);
+    assert_eq!(edge.events(FlowEvent::Former), host.by_former);
     let translated: &[_] = match target.forward {
         ForwardMode::FULL_NAT => &[Verdict::Returned, Verdict::Untranslated],
         _ => &[],
