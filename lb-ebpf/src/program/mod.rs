@@ -251,8 +251,7 @@ fn send(
             return Err(Verdict::BackendDown.into());
         }
         let row = Row::of(&flow.tuple, service)?;
-        let is_unknown = event != FlowEvent::Left;
-        if row.ring.has_head() || (is_unknown && row.may_be_older(&flow)) {
+        if row.ring.has_head() || row.may_be_older(&flow) {
             return Err(Unsent::ToChoose);
         }
         row.choose(&flow.tuple, service, keys.ring)?

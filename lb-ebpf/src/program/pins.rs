@@ -34,7 +34,8 @@ pub(super) enum Shape {
 }
 
 /// Chooses the target of a flow without an entry: by the pin of its client, else by the ring before a
-/// change or the present one, and pins the client to it. Neither a reset, nor an error, nor a frame for another host makes or keeps a pin.
+/// change or the present one, and pins the client to it. Neither a reset, nor an error, nor a frame for
+/// another host makes or keeps a pin.
 #[inline(always)]
 pub(super) fn choose(context: *mut xdp_md, family: Family, shape: Shape) -> Outcome {
     let mut packet = Packet::new(context);

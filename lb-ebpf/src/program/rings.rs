@@ -45,7 +45,7 @@ impl Row {
     }
 
     /// The id of the target that the ring before the last change gives to such a packet, if that goes on
-    /// with its flows; else 0. Where all of the class meets an answer now, that holds.
+    /// with its flows; else 0. Where all of the class meets an answer now, the daemon has taken it out.
     #[inline(always)]
     pub(super) fn before(&self, flow: &Flow, service: &Service, key: &HashKey, now: u32) -> u16 {
         let former = tables::former_ring(self.place);

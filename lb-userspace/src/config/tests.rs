@@ -257,7 +257,7 @@ fn uncommented() -> (String, usize) {
 #[test]
 fn the_annotated_file_states_the_defaults() {
     let (text, shown) = uncommented();
-    assert_eq!(shown, 47);
+    assert_eq!(shown, 48);
     assert!(parse(&text).is_ok());
     // Nothing is rounded by default.
     let text = text.replace("quantum = \"5ms\"\n", "");
@@ -359,5 +359,5 @@ fn the_annotated_file_names_every_key() {
             keys += 1;
         }
     }
-    assert_eq!(keys, 203);
+    assert_eq!(keys, 204);
 }

@@ -67,7 +67,21 @@ pub struct Plan {
 ///
 /// [`DoesNotFit`] if the maps are too small for all of it; then nothing of it is to be done.
 pub fn diff(tables: &Tables, image: &Image, grace: Grace) -> Result<Plan, DoesNotFit> {
-    let mut grace = grace;
+    let planned = plan(tables, image, grace);
+    if planned.is_ok() || tables.formers.is_empty() {
+        return planned;
+    }
+    let mut without = tables.clone();
+    without.formers.clear();
+    plan(&without, image, Grace::OFF)?;
+    // It fits, once packets have left the former rings.
+    Ok(Plan {
+        changes: expire(tables, Grace::OFF),
+        later: true,
+    })
+}
+
+fn plan(tables: &Tables, image: &Image, mut grace: Grace) -> Result<Plan, DoesNotFit> {
     let mut held: BTreeSet<&Name> = image.held.iter().collect();
     let mut clients_wait = false;
     loop {

@@ -54,8 +54,8 @@ impl Capacity {
 /// A mirror of what the maps hold, with the ids and places in use there.
 ///
 /// A class is in use while some client has its number; a row while a published service names it; a
-/// part of the ring pool while a row in use points to it for a class in use, or did before it changed. What goes out of use is
-/// retired: a packet may still be looking at it. It is not
+/// part of the ring pool while a row in use points to it for a class in use, or did before it changed and
+/// that counts. What goes out of use is retired: a packet may still be looking at it. It is not
 /// written again before [`Self::release`] was called twice.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Tables {

@@ -1,8 +1,8 @@
 //! For a while after a ring has changed, packets of connections that no entry knows go by the one before.
 
 use lb_common::{
-    Affinity, Descriptor, FlowEvent, FormerRing, Row, Scope, Service, ServiceGroup, Target,
-    TargetState, Verdict,
+    Affinity, Answer, Descriptor, FlowEvent, FormerRing, Proof, Row, Scope, Service, ServiceGroup,
+    Target, TargetState, Verdict,
 };
 use lb_tests::datapath::{
     edge::{self, Edge, GROUP, Settings, WEB},
@@ -17,7 +17,11 @@ const BEFORE: u32 = 640;
 /// An edge whose service, the one that `packet` is addressed to, changed its ring, which counts for so
 /// many ticks from now on.
 fn edge(packet: &Packet, ticks: u32) -> Edge {
-    let mut edge = Edge::serving(&Settings::default(), packet);
+    edge_of(&Settings::default(), packet, ticks)
+}
+
+fn edge_of(settings: &Settings, packet: &Packet, ticks: u32) -> Edge {
+    let mut edge = Edge::serving(settings, packet);
     edge.set_target(2, edge::target(2));
     edge.set_ring(WEB.row, BEFORE, &[2; 10]);
     edge.set_ring(WEB.row, 100, &[1; 10]);
@@ -157,9 +161,24 @@ fn a_slot_of_an_answer_is_left_to_the_new_ring_and_an_empty_new_ring_to_the_old_
     assert_eq!(edge.backend(&syn()), None);
     assert_eq!(edge.backend(&syn().flags(ACK)), Some(2));
     edge.forget_flows();
-    edge.set_ring(WEB.row, BEFORE, &[lb_common::Answer::DROP.slot(); 10]);
+    edge.set_ring(WEB.row, BEFORE, &[Answer::DROP.slot(); 10]);
     edge.set_ring(WEB.row, 100, &[1; 10]);
     assert_eq!(edge.backend(&syn().flags(ACK)), Some(1));
+}
+
+#[test]
+fn a_proof_tells_how_a_new_connection_goes() {
+    let settings = Settings {
+        proof: true,
+        ..Settings::default()
+    };
+    let edge = edge_of(&settings, &syn(), LONG);
+    for packet in [syn(), syn().flags(ACK)] {
+        let ran = edge.run(&packet.bytes());
+        let (proof, _) = Proof::take(&ran.frame).expect("a proof");
+        assert_eq!(proof.target, 1);
+    }
+    assert_eq!(edge.events(FlowEvent::Former), 0);
 }
 
 #[test]

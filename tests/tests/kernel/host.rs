@@ -175,7 +175,8 @@ pub(crate) fn image(backends: &[u8]) -> Image {
 
 /// Does to the maps and to their mirror what it takes to show `image`.
 pub(crate) fn show(kernel: &mut Kernel, tables: &mut Tables, image: &Image) {
-    let plan = diff(tables, image, Grace::OFF).unwrap();
+    let grace = Grace { now: 1, ticks: 100 };
+    let plan = diff(tables, image, grace).unwrap();
     assert!(!plan.later);
     for change in &plan.changes {
         kernel.execute(change).unwrap();

@@ -125,9 +125,12 @@ fn lasting_places(
         .filter(joins)
         .map(|(_, row)| place(*row))
         .collect();
-    let lasts = |row: &Row| !joined.contains(&place(*row)) && !(renumbered && row.classes() > 1);
+    let changes = |row: Row| joined.contains(&place(row)) || (renumbered && row.classes() > 1);
     let used = next.iter().map(|(_, row)| *row);
-    let lasting: BTreeMap<_, _> = used.filter(lasts).map(|row| (place(row), row)).collect();
+    let lasting: BTreeMap<_, _> = used
+        .filter(|row| !changes(*row))
+        .map(|row| (place(row), row))
+        .collect();
     let places = lasting
         .into_values()
         .flat_map(|row| tables.seen_places(row));
