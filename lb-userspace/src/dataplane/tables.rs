@@ -231,7 +231,7 @@ impl Tables {
     }
 
     /// A descriptor, unless it is of a ring that is not in the pool.
-    fn placed(&self, ring: Descriptor) -> Descriptor {
+    pub(super) fn placed(&self, ring: Descriptor) -> Descriptor {
         if ring.answer().is_some() {
             return ring;
         }

@@ -69,8 +69,9 @@ pub(super) fn plan(
     for (place, former) in &tables.formers {
         let shown = next.get(place).copied();
         let shown = shown.unwrap_or_else(|| tables.row(*place));
-        let stays = grace.covers(*former) && places.contains(place) && shown.answer().is_none();
-        if !stays || !room.take(former.ring) {
+        let stands = grace.covers(*former) && tables.placed(former.ring) == former.ring;
+        let lasts = places.contains(place) && shown.answer().is_none();
+        if !stands || !lasts || !room.take(former.ring) {
             plan.forget.push(forget(*place));
         }
     }

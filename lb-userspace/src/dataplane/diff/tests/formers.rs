@@ -24,7 +24,7 @@ fn a_ring_that_is_replaced_counts_until_the_grace_is_over_and_stands_until_packe
     let (old, ring) = (tables.ring(row).to_vec(), tables.row(row));
     update(&mut tables, &image(&[("a", &[2])]));
     rest(&mut tables);
-    assert_eq!(formers(&tables), [(old.clone(), 1150)]);
+    assert_eq!(formers(&tables), [(old, 1150)]);
     assert_eq!(expire_at(&mut tables, 1149, 150), 0);
     assert_eq!(expire_at(&mut tables, 1150, 150), 1);
     assert!(tables.rings_out_of_use().any(|it| it == ring), "it rests");
@@ -107,6 +107,26 @@ fn a_row_that_no_service_looks_at_has_no_former_ring() {
     let changes = update(&mut tables, &Image::default());
     assert_eq!(kind(&changes[0]), "former");
     assert_eq!(formers(&tables), []);
+}
+
+#[test]
+fn a_former_ring_by_a_foreign_hand_is_taken_out() {
+    let mut tables = tables();
+    let image = image(&[("a", &[1])]);
+    update(&mut tables, &image);
+    let row = tables.services[&service_key(0, 80)].row.first();
+    for (row, ring) in [
+        (row, Descriptor::new(u32::MAX, u32::MAX)),
+        (row, Descriptor::new(4096, 1)),
+        (row, Descriptor::new(3, 5)),
+        (u32::MAX, tables.row(row)),
+    ] {
+        tables.formers.insert(row, FormerRing::new(ring, 1001));
+        let changes = diff(&tables, &image).unwrap().changes;
+        assert_eq!(changes.iter().map(kind).collect::<Vec<_>>(), ["former"]);
+        changes.iter().for_each(|change| tables.apply(change));
+        assert_eq!(formers(&tables), []);
+    }
 }
 
 #[test]
