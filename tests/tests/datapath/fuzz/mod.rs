@@ -155,30 +155,37 @@ fn former(target: Target) -> Target {
     Target { next_hop, ..target }
 }
 
+/// An edge on which these packets' services lead to `target` now, and led to `former` before.
+fn edge_to(settings: &Settings, packets: &[Packet], [target, former]: [Target; 2]) -> Edge {
+    let mut edge = Edge::load(settings);
+    for (id, packet) in (0..).zip(packets) {
+        let address = packet.tuple().service;
+        edge.publish(packet, lb_common::Service { address, id, ..WEB });
+    }
+    edge.set_target(1, target);
+    edge.set_target(2, former);
+    edge.set_ring(WEB.row, 640, &[2; 10]);
+    edge.set_ring(WEB.row, 100, &[1; 10]);
+    let until = edge::now().wrapping_add(1 << 20);
+    let ring = FormerRing::new(Descriptor::new(640, 10), until);
+    edge.set("FORMER_RINGS", WEB.row.first(), ring);
+    edge
+}
+
 fn agree(through: fn(Target) -> Target, seed: u64) {
     let target = through(edge::target(1));
+    let targets = [target, former(target)];
     // So many that no flow loses its entry.
     let settings = Settings {
         buckets: 1 << 17,
         ..Settings::default()
     };
-    let mut edge = Edge::load(&settings);
     let packets = [syn(), syn().udp(), syn_v6(), syn_v6().udp()];
-    for (id, packet) in (0..).zip(&packets) {
-        let address = packet.tuple().service;
-        edge.publish(packet, lb_common::Service { address, id, ..WEB });
-    }
-    edge.set_target(1, target);
-    let former = former(target);
-    edge.set_target(2, former);
-    edge.set_ring(WEB.row, 640, &[2; 10]);
-    edge.set_ring(WEB.row, 100, &[1; 10]);
-    let ring = FormerRing::new(Descriptor::new(640, 10), edge::now().wrapping_add(1 << 20));
-    edge.set("FORMER_RINGS", WEB.row.first(), ring);
+    let edge = edge_to(&settings, &packets, targets);
     let control = edge::control(&settings);
     let translations = Translations::new(target, control, settings.nat_ports);
     let services = packets.iter().map(Packet::tuple).collect();
-    let mut host = Host::new(services, [target, former], translations);
+    let mut host = Host::new(services, targets, translations);
     let (mut shapes, mut random) = (shapes(), Random(seed));
     for packet in &packets {
         shapes.extend(answers(&mut host, &edge, packet));
