@@ -252,7 +252,7 @@ fn sent(service: u32, target: &Target, bytes: u64) -> Outcome {
 
 /// Why a packet was not sent.
 enum Unsent {
-    /// Its client may have a pin.
+    /// Its client may have a pin, or its flow be older than its ring.
     ToChoose,
     /// It goes to this target, translated.
     ToTranslate(u16),
@@ -293,7 +293,7 @@ fn send(
             return Err(Verdict::BackendDown.into());
         }
         let row = Row::of(&flow.tuple, service)?;
-        if row.ring.has_head() {
+        if row.ring.has_head() || row.may_be_older(&flow) {
             return Err(Unsent::ToChoose);
         }
         row.choose(&flow.tuple, service, keys.ring)?

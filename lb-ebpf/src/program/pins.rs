@@ -7,7 +7,7 @@ use lb_ebpf::{
     cursor::Cursor,
     fragment,
     parse::{self, Family, Flow, Signal},
-    pin,
+    pin, word,
 };
 
 use super::{
@@ -33,8 +33,9 @@ pub(super) enum Shape {
     Fragment,
 }
 
-/// Chooses the target of a flow without an entry: by the pin of its client, else by the ring, and pins
-/// the client to it. Neither a reset, nor an error, nor a frame for another host makes or keeps a pin.
+/// Chooses the target of a flow without an entry: by the pin of its client, else by the ring before a
+/// change or the present one, and pins the client to it. Neither a reset, nor an error, nor a frame for
+/// another host makes or keeps a pin.
 #[inline(always)]
 pub(super) fn choose(context: *mut xdp_md, family: Family, shape: Shape) -> Outcome {
     let mut packet = Packet::new(context);
@@ -47,7 +48,7 @@ pub(super) fn choose(context: *mut xdp_md, family: Family, shape: Shape) -> Outc
     };
     let ours = station == packet.station();
     let pins = ours && shape != Shape::Error && flow.signal != Signal::Reset;
-    match (target(&flow.tuple, &service, pins, bytes), shape) {
+    match (target(&flow, &service, pins, bytes), shape) {
         (Ok(target), _) => Outcome::to(target.id),
         (Err(verdict), Shape::Error) => refused(service.id, silent(verdict), bytes),
         (Err(verdict), _) => unsent(service.id, verdict, 0, bytes),
@@ -72,14 +73,21 @@ pub(super) fn parsed(
 }
 
 #[inline(always)]
-fn target(tuple: &Tuple, service: &Service, pins: bool, bytes: u64) -> Result<Target, Verdict> {
+fn target(flow: &Flow, service: &Service, pins: bool, bytes: u64) -> Result<Target, Verdict> {
     let keys = tables::keys().ok_or(Verdict::NoTarget)?;
-    let row = Row::of(tuple, service)?;
-    let place = Place::of(row.ring, tuple, clock::now());
+    let row = Row::of(&flow.tuple, service)?;
+    let now = clock::now();
+    let before = word::unbounded(row.before(flow, service, keys.ring, now).into()) as u16;
+    let place = Place::of(row.ring, &flow.tuple, now);
     let pinned = place.as_ref().and_then(|it| it.follow(row.ring, service));
+    // The clients' pin says more of where an older flow went than any ring.
     let target = match pinned {
-        Some(pinned) => pinned,
-        None => row.choose(tuple, service, keys.ring)?,
+        Some(target) => target,
+        None if before != 0 => {
+            count::event(FlowEvent::Former, bytes);
+            Target::of(before).ok_or(Verdict::NoTarget)?
+        }
+        None => row.choose(&flow.tuple, service, keys.ring)?,
     };
     if let Some(place) = place.filter(|_| pins) {
         if pinned.is_some() {

@@ -8,9 +8,9 @@ use core::ptr;
 
 use aya_ebpf::maps::{PerCpuArray, lpm_trie::Key};
 use lb_common::{
-    Address, Affinity, Bucket, CHUNK, Counter, Descriptor, Entry, Exit, FLOW_PASSES, FragmentKey,
-    FragmentRoute, HashKey, IdleTicks, LONG_NETWORKS, Mac, Nat, Outer, Pin, PinKey, Place, Port,
-    Row, ServiceGroup, ServiceKey, Tags, Transit, Tuple, WAYS, Way, member_bit,
+    Address, Affinity, Bucket, CHUNK, Counter, Descriptor, Entry, Exit, FLOW_PASSES, FormerRing,
+    FragmentKey, FragmentRoute, HashKey, IdleTicks, LONG_NETWORKS, Mac, Nat, Outer, Pin, PinKey,
+    Place, Port, Row, ServiceGroup, ServiceKey, Tags, Transit, Tuple, WAYS, Way, member_bit,
 };
 use lb_ebpf::{budget::Budget, forward::Tunnel, word};
 
@@ -189,6 +189,16 @@ pub(super) fn ring(row: u32) -> Option<Descriptor> {
     let ring = maps::RINGS.get_ptr(row)?;
     // SAFETY: an element of an array is never freed.
     Some(unsafe { ptr::read_volatile(ring) })
+}
+
+/// The ring that a row showed before it changed.
+#[inline(always)]
+pub(super) fn former_ring(row: u32) -> FormerRing {
+    let former = maps::FORMER_RINGS.get_ptr(row);
+    // SAFETY: an element of an array is never freed.
+    former.map_or(FormerRing::NONE, |former| unsafe {
+        ptr::read_volatile(former)
+    })
 }
 
 /// How the clients of a ring are pinned; none if it has no head.

@@ -72,6 +72,7 @@ fn defaults() {
     assert_eq!(edge.state_dir, Path::new("/var/lib/waggle/e"));
     assert_eq!(edge.control, Path::new("/run/waggle/e.sock"));
     assert_eq!(edge.startup_grace, Duration::from_secs(10));
+    assert_eq!(edge.ring_grace, Duration::from_secs(10));
     let group = &model.groups["g"];
     assert_eq!(group.members[0].weight.value(), 50);
     assert_eq!(group.members[0].priority.value(), 1);
@@ -255,7 +256,7 @@ fn uncommented() -> (String, usize) {
 #[test]
 fn the_annotated_file_states_the_defaults() {
     let (text, shown) = uncommented();
-    assert_eq!(shown, 50);
+    assert_eq!(shown, 51);
     assert!(parse(&text).is_ok());
     // Nothing is rounded by default.
     let text = text.replace("quantum = \"5ms\"\n", "");
@@ -357,5 +358,5 @@ fn the_annotated_file_names_every_key() {
             keys += 1;
         }
     }
-    assert_eq!(keys, 206);
+    assert_eq!(keys, 207);
 }

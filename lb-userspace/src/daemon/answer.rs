@@ -138,7 +138,7 @@ impl Daemon {
         let mut trial = self.engine.clone();
         let effects = trial.handle(event, self.started.elapsed())?;
         if let Some(image) = trial.image() {
-            match diff(&self.tables, image) {
+            match diff(&self.tables, image, self.grace()) {
                 Ok(_) | Err(DoesNotFit::NotYet { .. }) => {}
                 Err(error) => return Err(error.into()),
             }

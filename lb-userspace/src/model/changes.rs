@@ -66,6 +66,7 @@ fn edge(old: &Model, new: &Model, lines: &mut Vec<String>) {
     let (a, b) = (&old.edge, &new.edge);
     let changed = [
         ("startup_grace", a.startup_grace != b.startup_grace),
+        ("ring_grace", a.ring_grace != b.ring_grace),
         ("nat_source", a.nat.sources != b.nat.sources),
         ("flow_idle", a.flow_idle != b.flow_idle),
         ("location", a.location != b.location),

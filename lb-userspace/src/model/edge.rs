@@ -44,6 +44,8 @@ pub struct Edge {
     pub location: Option<Location>,
     /// How long after the start a service whose group is still undecided is published anyway.
     pub startup_grace: Duration,
+    /// How long the ring before a change counts for packets of connections that no entry knows.
+    pub ring_grace: Duration,
     /// Entries of the flow table; a power of two, at least 64.
     pub flow_entries: u32,
     /// How long flows are remembered.

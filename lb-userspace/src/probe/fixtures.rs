@@ -80,6 +80,7 @@ pub(super) fn model(groups: impl IntoIterator<Item = Group>) -> Model {
             metrics: None,
             location: None,
             startup_grace: Duration::from_secs(10),
+            ring_grace: Duration::ZERO,
             flow_entries: 64,
             flow_idle: FlowIdle::DEFAULT,
             ring_slots: 0,

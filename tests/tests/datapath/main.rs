@@ -9,6 +9,7 @@ mod control;
 mod families;
 mod floods;
 mod flows;
+mod formers;
 mod fragments;
 mod full_nat;
 mod fuzz;

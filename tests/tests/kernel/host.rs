@@ -14,7 +14,7 @@ use aya::{
 };
 use lb_common::{HashKey, Protocol, ServiceKey};
 use lb_userspace::{
-    dataplane::{Kernel, Started, Tables, diff},
+    dataplane::{Grace, Kernel, Started, Tables, diff},
     model::{Departure, Edge, FlowIdle, Forward, Identity, Mac, Nat, Tunnels, XdpMode},
     refusal::{Refusal, Refused},
     table::{Image, Ring, ServiceSpec, TargetKey, TargetSpec},
@@ -69,6 +69,7 @@ pub(crate) fn edge_in(dir: &Path) -> Edge {
         metrics: None,
         location: None,
         startup_grace: Duration::from_secs(10),
+        ring_grace: Duration::from_secs(10),
         flow_entries: 1024,
         flow_idle: FlowIdle::DEFAULT,
         ring_slots: 4096,
@@ -179,7 +180,8 @@ pub(crate) fn image(backends: &[u8]) -> Image {
 
 /// Does to the maps and to their mirror what it takes to show `image`.
 pub(crate) fn show(kernel: &mut Kernel, tables: &mut Tables, image: &Image) {
-    let plan = diff(tables, image).unwrap();
+    let grace = Grace { now: 1, ticks: 100 };
+    let plan = diff(tables, image, grace).unwrap();
     assert!(!plan.later);
     for change in &plan.changes {
         kernel.execute(change).unwrap();

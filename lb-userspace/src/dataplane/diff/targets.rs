@@ -87,11 +87,11 @@ fn forbid(
 ) -> impl Iterator<Item = Change> {
     let services: BTreeMap<u32, (ServiceKey, Service)> =
         tables.services().map(|it| (it.1.id, it)).collect();
-    let retired = tables.retired_rings().map(Extent::of);
-    let retired = retired.flat_map(|extent| &tables.slots[extent.slots()]);
+    let others = tables.rings_out_of_use().map(Extent::of);
+    let others = others.flat_map(|extent| &tables.slots[extent.slots()]);
     let targets = named
         .iter()
-        .chain(retired)
+        .chain(others)
         .filter_map(|id| tables.targets.get(id));
     let flowing: BTreeSet<u32> = targets.map(|target| target.group).collect();
     let resting = tables.retired_services();
