@@ -3,9 +3,7 @@
 use aya_ebpf::bindings::xdp_md;
 use lb_common::{Affinity, Descriptor, FlowEvent, Mac, Pin, PinKey, ServiceKey, Tuple, Verdict};
 use lb_ebpf::{
-    control,
-    cursor::Cursor,
-    fragment,
+    control, fragment,
     parse::{self, Family, Flow, Signal},
     pin, word,
 };
@@ -18,7 +16,7 @@ use super::{
     rings::Row,
     services, silent,
     tables::{self, PinSlot, Service, Target},
-    unsent,
+    unsent, ways,
 };
 
 /// What is in a frame that needs a target.
@@ -38,15 +36,15 @@ pub(super) enum Shape {
 /// another host makes or keeps a pin.
 #[inline(always)]
 pub(super) fn choose(context: *mut xdp_md, family: Family, shape: Shape) -> Outcome {
-    let mut packet = Packet::new(context);
+    let packet = Packet::new(context);
     let bytes = packet.length();
-    let Some((flow, [_, station])) = parsed(&mut packet.cursor(), family, shape) else {
+    let Some(Content { flow, to, .. }) = ways::content(context, family, shape) else {
         return counted(Verdict::NotOurs, bytes);
     };
     let Some(service) = services::find(&flow.tuple) else {
         return counted(Verdict::NotOurs, bytes);
     };
-    let ours = station == packet.station();
+    let ours = Mac::of_number(to) == packet.station();
     let pins = ours && shape != Shape::Error && flow.signal != Signal::Reset;
     match (target(&flow, &service, pins, bytes), shape) {
         (Ok(target), _) => Outcome::to(target.id),
@@ -55,21 +53,36 @@ pub(super) fn choose(context: *mut xdp_md, family: Family, shape: Shape) -> Outc
     }
 }
 
-/// The flow of what is in a frame, and the stations that the frame is from and for.
-#[inline(always)]
-pub(super) fn parsed(
-    cursor: &mut Cursor<'_>,
-    family: Family,
-    shape: Shape,
-) -> Option<(Flow, [Mac; 2])> {
-    let mut packet = match shape {
-        Shape::Packet => parse::packet(cursor, family).ok()?,
-        Shape::Error => control::error(cursor, family)?,
-        Shape::Fragment => fragment::fragment(cursor, family)?.packet,
-    };
-    let ethernet = packet.frame.ethernet();
-    let stations = [ethernet.source.mac(), ethernet.destination.mac()];
-    Some((packet.flow, stations))
+/// What is in a frame that needs a target.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(super) struct Content {
+    /// The flow.
+    pub(super) flow: Flow,
+    /// The station that the frame is from.
+    pub(super) from: u64,
+    /// The station that it is for.
+    pub(super) to: u64,
+}
+
+impl Content {
+    /// Finds it.
+    #[inline(always)]
+    pub(super) fn of(context: *mut xdp_md, family: Family, shape: Shape) -> Option<Self> {
+        let mut packet = Packet::new(context);
+        let cursor = &mut packet.cursor();
+        let mut packet = match shape {
+            Shape::Packet => parse::packet(cursor, family).ok()?,
+            Shape::Error => control::error(cursor, family)?,
+            Shape::Fragment => fragment::fragment(cursor, family)?.packet,
+        };
+        let ethernet = packet.frame.ethernet();
+        Some(Self {
+            flow: packet.flow,
+            from: ethernet.source.mac().number(),
+            to: ethernet.destination.mac().number(),
+        })
+    }
 }
 
 #[inline(always)]
