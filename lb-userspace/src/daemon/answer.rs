@@ -184,10 +184,13 @@ impl Daemon {
                 pin_dir: edge.pin_dir.clone(),
                 flows: live.flows.values().sum(),
                 flow_entries: edge.flow_entries,
+                translations: live.translations,
+                nat_entries: edge.nat.entries,
             },
             view,
             data_files: self.data_files(),
             pending: (self.pending.as_ref()).map(|(_, why)| why.clone().into()),
+            warnings: config::own_ports(self.engine.model()).into_iter().collect(),
             verdicts: totals.packets_by_verdict(),
             flow_events: totals.packets_by_flow_event(),
         }

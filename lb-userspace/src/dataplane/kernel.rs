@@ -7,7 +7,7 @@ use aya::{
 use lb_common::{
     ABI_VERSION, Address, Bucket, CHUNK, Chunk, Control, Descriptor, FormerRing, HEARTBEAT_OFFSET,
     HashKey, IdleTicks, Pin, PinKey, Port, Service, ServiceGroup, ServiceKey, Station, Target,
-    WAYS,
+    Translation, TranslationKey, WAYS,
 };
 
 use super::{
@@ -36,6 +36,7 @@ pub struct Kernel {
     clients: Clients,
     pub(super) flows: Mapped<Bucket>,
     pub(super) pins: HashMap<MapData, PinKey, Pin>,
+    pub(super) translations: HashMap<MapData, TranslationKey, Translation>,
     counters: Counters,
 }
 
@@ -62,6 +63,7 @@ impl Kernel {
             clients: Clients::open(&pins)?,
             flows: mapped(&pins, "FLOWS")?,
             pins: hash_map(&pins, "AFFINITY_PINS")?,
+            translations: hash_map(&pins, "TRANSLATIONS")?,
             counters: Counters::open(&pins)?,
         })
     }

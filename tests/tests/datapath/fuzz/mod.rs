@@ -158,7 +158,7 @@ fn answers(host: &mut Host, edge: &Edge, packet: &Packet) -> Vec<Vec<u8>> {
 
 /// The target that the former ring names: the same one where it keeps translations, else another station.
 fn former(target: Target) -> Target {
-    let next_hop = match target.forward {
+    let next_hop = match target.forward.mode() {
         ForwardMode::FULL_NAT => target.next_hop,
         _ => [2, 0, 0, 0, 0, 0x77],
     };
