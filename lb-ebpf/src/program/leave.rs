@@ -1,15 +1,12 @@
 //! How a frame leaves: with which tags, and by which interface.
 
-use aya_ebpf::{
-    bindings::{xdp_action, xdp_md},
-    helpers::bpf_redirect,
-};
+use aya_ebpf::bindings::{xdp_action, xdp_md};
 use lb_common::{Exit, ForwardMode, Tags, Verdict};
 
 use super::{
     count,
     outcome::Outcome,
-    packet::Packet,
+    packet::{self, Packet},
     tables::{self, Target},
 };
 
@@ -59,7 +56,6 @@ fn send(context: *mut xdp_md, action: u32, exit: Exit) -> u32 {
     match exit.interface {
         0 => action,
         here if here == packet.interface() => action,
-        // SAFETY: the helper keeps the number of the interface, and nothing else.
-        there => unsafe { bpf_redirect(there, 0) as u32 },
+        there => packet::redirect(there),
     }
 }

@@ -4,7 +4,9 @@ use core::{hint, ptr};
 
 use aya_ebpf::{
     bindings::xdp_md,
-    helpers::generated::{bpf_xdp_adjust_head, bpf_xdp_adjust_meta, bpf_xdp_adjust_tail},
+    helpers::generated::{
+        bpf_redirect, bpf_xdp_adjust_head, bpf_xdp_adjust_meta, bpf_xdp_adjust_tail,
+    },
     programs::XdpContext,
 };
 use lb_common::{Mac, Proof, Tags, Verdict};
@@ -148,4 +150,11 @@ impl Packet {
             unsafe { metadata.write_unaligned(*proof) }
         }
     }
+}
+
+/// Sends the packet by another interface: what the kernel is told.
+#[inline(always)]
+pub(super) fn redirect(interface: u32) -> u32 {
+    // SAFETY: the helper keeps the number of the interface, and nothing else.
+    unsafe { bpf_redirect(interface, 0) as u32 }
 }

@@ -8,17 +8,23 @@ use core::ptr;
 
 use aya_ebpf::maps::{PerCpuArray, lpm_trie::Key};
 use lb_common::{
-    Address, Affinity, Bucket, CHUNK, Counter, Descriptor, Entry, Exit, FLOW_PASSES, FormerRing,
-    FragmentKey, FragmentRoute, HashKey, IdleTicks, LONG_NETWORKS, Mac, Nat, Outer, Pin, PinKey,
-    Place, Port, Row, ServiceGroup, ServiceKey, Tags, Transit, Tuple, WAYS, Way, member_bit,
+    Address, Affinity, CHUNK, Counter, Descriptor, Exit, FLOW_PASSES, FormerRing, FragmentKey,
+    FragmentRoute, HashKey, IdleTicks, LONG_NETWORKS, Mac, Nat, Outer, Place, Port, Row,
+    ServiceGroup, ServiceKey, Tags, Transit, Tuple, Way, member_bit,
 };
 use lb_ebpf::{budget::Budget, forward::Tunnel, word};
 
 use super::maps;
 
+mod flows;
+mod pins;
 mod translations;
 
-pub(super) use self::translations::{TranslationSlot, put_translation, remove_translation};
+pub(super) use self::{
+    flows::{Slot, Ways},
+    pins::{PinSlot, put_pin},
+    translations::{TranslationSlot, put_translation, remove_translation},
+};
 
 /// The keys of the hashes, and how long flows may stay idle.
 pub(super) struct Keys {
@@ -220,43 +226,6 @@ pub(super) fn is_member(ring: Descriptor, target: u16) -> bool {
     found.is_some_and(|found| found != 0)
 }
 
-/// The place of a pin in the kernel's table.
-///
-/// The kernel may give the place to another client while this program holds it. Then that client's
-/// pin is written over, or lives longer; where it leads to is looked at before it is followed.
-#[derive(Clone, Copy)]
-pub(super) struct PinSlot(*mut Pin);
-
-impl PinSlot {
-    /// The place of the pin with this key, if there is one.
-    #[inline(always)]
-    pub(super) fn of(key: &PinKey) -> Option<Self> {
-        maps::AFFINITY_PINS.get_ptr_mut(key).map(Self)
-    }
-
-    /// The pin there. A torn one names a target that has another identity than the pin, and is not
-    /// followed.
-    #[inline(always)]
-    pub(super) fn load(self) -> Pin {
-        // SAFETY: an element of a hash that was made in advance is never freed while this runs.
-        unsafe { ptr::read_volatile(self.0) }
-    }
-
-    /// Puts another pin there.
-    #[inline(always)]
-    pub(super) fn store(self, pin: Pin) {
-        // SAFETY: as for reading it.
-        unsafe { ptr::write_volatile(self.0, pin) }
-    }
-}
-
-/// Makes a pin, in the place of one that was not used for long if there is no other.
-#[inline(always)]
-pub(super) fn put_pin(key: &PinKey, pin: &Pin) {
-    // It fails when other CPUs hold all that could give way: then there is none, as after an eviction.
-    let _ = maps::AFFINITY_PINS.insert(key, pin, 0);
-}
-
 /// Where the fragments of a packet go, if it is known.
 #[inline(always)]
 pub(super) fn fragment_route(key: &FragmentKey) -> Option<FragmentRoute> {
@@ -403,85 +372,4 @@ pub(super) fn budget(index: u32) -> Option<&'static mut Budget> {
     maps::BUDGETS
         .get_ptr_mut(index)
         .map(|budget| unsafe { &mut *budget })
-}
-
-/// A bucket of the flow table. Several CPUs may write one at the same time, without a lock.
-///
-/// A word is written whole, so an entry's name always carries the target of its own fingerprint;
-/// but its two words may come from two writers. Then an entry has the age and state of another:
-/// it is given up, or kept, too early or too late. Its packets still go to the target of its
-/// name, and only if that target is of the service's group.
-#[derive(Clone, Copy)]
-pub(super) struct Ways(*mut Entry);
-
-/// The place of an entry.
-#[derive(Clone, Copy)]
-pub(super) struct Slot(*mut Entry);
-
-impl Ways {
-    /// The bucket with this index.
-    #[inline(always)]
-    pub(super) fn of_bucket(index: u32) -> Option<Self> {
-        let bucket: *mut Bucket = maps::FLOWS.get_ptr_mut(index)?;
-        Some(Self(bucket.cast()))
-    }
-
-    /// The entry with this fingerprint, and its place.
-    ///
-    /// Its name is read once: if it were read again, another flow's could stand there by then.
-    #[inline(always)]
-    pub(super) fn find(self, fingerprint: u64) -> Option<(Slot, Entry)> {
-        (0..WAYS).find_map(|way| {
-            let slot = self.slot(way);
-            let name = slot.name();
-            let entry = |life| (slot, Entry { name, life });
-            Entry::same_flow(name, fingerprint).then(|| entry(slot.life()))
-        })
-    }
-
-    /// The place of a way.
-    #[inline(always)]
-    pub(super) fn slot(self, way: usize) -> Slot {
-        // The remainder is inside the bucket.
-        Slot(self.0.wrapping_add(way % WAYS))
-    }
-}
-
-impl Slot {
-    /// The entry there.
-    #[inline(always)]
-    pub(super) fn entry(self) -> Entry {
-        Entry {
-            name: self.name(),
-            life: self.life(),
-        }
-    }
-
-    /// Changes the age and state of the entry.
-    #[inline(always)]
-    pub(super) fn set_life(self, life: u64) {
-        // SAFETY: as for reading the name.
-        unsafe { ptr::write_volatile(&raw mut (*self.0).life, life) }
-    }
-
-    /// Puts another entry there: its life first, lest its name meets a life that is over. Not every
-    /// CPU keeps the order (arm64 does not); then a packet may miss the entry once.
-    #[inline(always)]
-    pub(super) fn set(self, entry: Entry) {
-        self.set_life(entry.life);
-        // SAFETY: as for reading it.
-        unsafe { ptr::write_volatile(&raw mut (*self.0).name, entry.name) }
-    }
-
-    #[inline(always)]
-    fn name(self) -> u64 {
-        // SAFETY: it is inside a bucket, whose words are aligned and never freed.
-        unsafe { ptr::read_volatile(&raw const (*self.0).name) }
-    }
-
-    #[inline(always)]
-    fn life(self) -> u64 {
-        // SAFETY: as for the name.
-        unsafe { ptr::read_volatile(&raw const (*self.0).life) }
-    }
 }

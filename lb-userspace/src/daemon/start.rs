@@ -62,6 +62,7 @@ impl Daemon {
         let scheduler = Scheduler::new(edge.name.clone(), sample_sender);
 
         let adopted = adopted(&checked.model, &tables);
+        let there = |it| (it, true);
         let (engine, effects) = Engine::start(checked, saved, adopted, Duration::ZERO);
         let mut daemon = Self {
             config: path.to_owned(),
@@ -69,11 +70,7 @@ impl Daemon {
             started: Instant::now(),
             engine,
             kernel: attached.kernel,
-            attachments: attached
-                .attachments
-                .into_iter()
-                .map(|it| (it, true))
-                .collect(),
+            attachments: attached.attachments.into_iter().map(there).collect(),
             tables,
             pending: None,
             scheduler,
