@@ -7,9 +7,9 @@ use aya::{
     maps::{Array, HashMap, Map, MapData, PerCpuArray, lpm_trie::LpmTrie},
 };
 use lb_common::{
-    Address, Bucket, CLIENT_BUFFERS, Chunk, Control, Counter, Descriptor, FragmentKey,
+    Address, Bucket, CLIENT_BUFFERS, Chunk, Control, Counter, Descriptor, FormerRing, FragmentKey,
     FragmentRoute, HEARTBEAT_OFFSET, LongNetwork, Pin, PinKey, Port, Service, ServiceCounter,
-    ServiceGroup, ServiceKey, Target, Translation, TranslationKey,
+    ServiceGroup, ServiceKey, Station, Target, Translation, TranslationKey,
 };
 
 /// The bytes of each map in `directory`, but for the heartbeat, which goes on.
@@ -54,6 +54,8 @@ fn bytes_of(name: &str, path: &Path) -> Vec<u8> {
         "CLIENTS_V4_LONG" => array::<{ size_of::<LongNetwork>() }>(path),
         "CLIENTS_V6_0" | "CLIENTS_V6_1" => prefixes(path),
         "RINGS" => array::<{ size_of::<Descriptor>() }>(path),
+        "FORMER_RINGS" => array::<{ size_of::<FormerRing>() }>(path),
+        "STATIONS" => hash::<4, { size_of::<Station>() }>(path),
         "SLOTS" => array::<{ size_of::<Chunk>() }>(path),
         "TARGETS" => array::<{ size_of::<Target>() }>(path),
         "FLOWS" => array::<{ size_of::<Bucket>() }>(path),

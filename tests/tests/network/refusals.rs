@@ -143,7 +143,8 @@ fn a_device_without_native_xdp_is_refused_in_native_mode_and_served_in_auto() {
     let text = fs::read_to_string(daemon.config()).unwrap();
     fs::write(daemon.config(), text.replace("\"eth0\"", "\"br9\"")).unwrap();
     daemon.restart();
-    assert_eq!(status(&daemon)["edge"]["xdp_mode"], "generic");
+    let interfaces = &status(&daemon)["edge"]["interfaces"];
+    assert_eq!(interfaces[0]["xdp_mode"], "generic");
     assert!(
         daemon.log().contains("WARN attached in generic mode"),
         "{}",

@@ -37,8 +37,8 @@ fn status_after_kill_9_shows_what_packets_go_by_and_fails() {
     let edge = &first["edge"];
     assert_eq!(edge["pid"], Value::Null);
     assert_eq!(edge["attached"], true, "{edge}");
-    assert_eq!(edge["interface"], "eth0");
-    assert_eq!(edge["xdp_mode"], "native");
+    assert_eq!(edge["interfaces"][0]["name"], "eth0");
+    assert_eq!(edge["interfaces"][0]["xdp_mode"], "native");
     assert!(edge["flows"].as_u64().unwrap() >= 100, "{edge}");
     let service = &first["services"][0];
     assert_eq!(service["name"], "web");
