@@ -73,7 +73,7 @@ fn a_proof_leaves_every_map_byte_for_byte_as_it_was() {
             assert_eq!(proof(&daemon, service, client).0["result"], "holds");
         }
         let after = dump(&maps);
-        assert_eq!(before.len(), 22, "{:?}", before.keys());
+        assert_eq!(before.len(), 24, "{:?}", before.keys());
         let differ = before
             .iter()
             .filter(|(name, bytes)| after[*name] != **bytes);
