@@ -42,6 +42,8 @@ struct Stream {
     /// The client that is next, and how many there are.
     next: u32,
     clients: u32,
+    /// From one client to the next, less than there are clients.
+    step: u32,
     /// Bytes of a frame.
     length: u32,
     /// The MAC addresses of receiver and sender, each as four bytes and two.
@@ -163,8 +165,11 @@ impl Stream {
     #[inline(always)]
     fn turn(&mut self) -> u32 {
         let client = self.next;
-        let next = client.wrapping_add(1);
-        self.next = if next >= self.clients { 0 } else { next };
+        let left = self.clients.wrapping_sub(client);
+        self.next = match self.step < left {
+            true => client.wrapping_add(self.step),
+            false => self.step.wrapping_sub(left),
+        };
         client
     }
 }

@@ -1,7 +1,7 @@
 //! Measures one column.
 
 use anyhow::ensure;
-use lb_tests::datapath::edge::XDP_TX;
+use lb_tests::datapath::{edge::XDP_TX, packet::Packet};
 
 use crate::{
     columns::{Before, By, Column},
@@ -41,11 +41,20 @@ pub(crate) fn measure(column: &Column, rounds: u32) -> anyhow::Result<Measured> 
     let mut other = Lane::new(baseline.subject, &baseline.traffic, column);
     let mut product = Lane::new(Subject::Product, &column.traffic, column);
     let rounds: Vec<Round> = (0..rounds)
-        .map(|_| {
+        .map(|round| {
+            let floor = floor.run(&mut rig, column)?;
+            // Who comes later finds other things in the caches.
+            let mut run = |lane: &mut Lane| lane.run(&mut rig, column);
+            let (baseline, product) = if round % 2 == 0 {
+                (run(&mut other)?, run(&mut product)?)
+            } else {
+                let product = run(&mut product)?;
+                (run(&mut other)?, product)
+            };
             Ok(Round {
-                floor: floor.run(&mut rig, column)?,
-                baseline: other.run(&mut rig, column)?,
-                product: product.run(&mut rig, column)?,
+                floor,
+                baseline,
+                product,
             })
         })
         .collect::<anyhow::Result<_>>()?;
@@ -70,10 +79,12 @@ struct Lane {
 
 impl Lane {
     fn new(subject: Subject, traffic: &Traffic, column: &Column) -> Self {
-        Self {
-            subject,
-            stream: Stream::new(&traffic.packet, traffic.vlan, column.clients),
-        }
+        let stream = Stream::new(&traffic.packet, traffic.vlan, column.clients);
+        let stream = match column.before {
+            Before::Established => stream.mixed(),
+            Before::Full | Before::Nothing => stream,
+        };
+        Self { subject, stream }
     }
 
     /// Nanoseconds per packet.
@@ -99,20 +110,12 @@ impl Lane {
 
 /// Brings the flow tables into the state that the column begins with.
 fn prepare(rig: &mut Rig, column: &Column) -> anyhow::Result<()> {
-    let baseline = &column.baseline;
     match column.before {
         Before::Nothing => {}
         Before::Established => {
-            for (subject, traffic) in [
-                (baseline.subject, &baseline.traffic),
-                (Subject::Product, &column.traffic),
-            ] {
-                // A SYN and one more packet make a flow established.
-                for packet in [&traffic.first, &traffic.packet] {
-                    let mut stream = Stream::new(packet, traffic.vlan, column.clients);
-                    rig.call(subject, &mut stream, column.clients)?;
-                }
-            }
+            // A SYN and one more packet make a flow established.
+            establish(rig, column, |traffic| &traffic.first)?;
+            establish(rig, column, |traffic| &traffic.packet)?;
         }
         Before::Full => {
             // With half as many flows again as places, nine buckets in ten are full.
@@ -125,6 +128,34 @@ fn prepare(rig: &mut Rig, column: &Column) -> anyhow::Result<()> {
                 rig.call(subject, &mut stream, places / 2 * 3)?;
             }
         }
+    }
+    Ok(())
+}
+
+/// Sends one packet of every flow to baseline and product. In turns: they may share a table, and in a bucket
+/// those who come first are found first.
+fn establish(
+    rig: &mut Rig,
+    column: &Column,
+    packet: fn(&Traffic) -> &Packet,
+) -> anyhow::Result<()> {
+    const TURNS: u32 = 32;
+    let lane = |subject, traffic: &Traffic| {
+        let stream = Stream::new(packet(traffic), traffic.vlan, column.clients);
+        Lane { subject, stream }
+    };
+    let baseline = &column.baseline;
+    let mut lanes = [
+        lane(baseline.subject, &baseline.traffic),
+        lane(Subject::Product, &column.traffic),
+    ];
+    let mut left = column.clients;
+    while left > 0 {
+        let packets = column.clients.div_ceil(TURNS).min(left);
+        for Lane { subject, stream } in &mut lanes {
+            rig.call(*subject, stream, packets)?;
+        }
+        left -= packets;
     }
     Ok(())
 }

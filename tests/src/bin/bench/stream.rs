@@ -20,7 +20,10 @@ pub(crate) struct Traffic {
 const PAYLOAD: usize = 42;
 
 /// Words of an element of the map STREAM.
-pub(crate) const WORDS: usize = 21;
+pub(crate) const WORDS: usize = 22;
+
+/// From one client to the next when they are mixed: a prime number, with which all have their turn.
+const STEP: u32 = 7919;
 
 /// The next packet of many clients that take turns. It goes on where the last run ended.
 #[derive(Clone)]
@@ -28,6 +31,7 @@ pub(crate) struct Stream {
     frame: Vec<u8>,
     next: u32,
     clients: u32,
+    step: u32,
     tag: u32,
     is_v6: bool,
 }
@@ -44,6 +48,7 @@ impl Stream {
             frame,
             next: 0,
             clients,
+            step: 1 % clients,
             tag,
             is_v6: !packet.tuple().service.is_v4(),
         }
@@ -57,9 +62,18 @@ impl Stream {
         }
     }
 
+    /// The same packets, but not in the order in which these clients came first: a map whose elements stand in
+    /// memory in that order would profit from it, and clients do not keep to it.
+    pub(crate) fn mixed(self) -> Self {
+        Self {
+            step: STEP % self.clients,
+            ..self
+        }
+    }
+
     /// So many packets were made.
     pub(crate) fn advance(&mut self, packets: u32) {
-        let next = u64::from(self.next) + u64::from(packets);
+        let next = u64::from(self.next) + u64::from(packets) * u64::from(self.step);
         self.next = (next % u64::from(self.clients)) as u32;
     }
 
@@ -84,6 +98,7 @@ impl Stream {
         [
             self.next,
             self.clients,
+            self.step,
             length,
             to,
             to_end,
