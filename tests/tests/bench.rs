@@ -228,6 +228,7 @@ fn words_choose_columns_and_choosing_needs_no_run() {
         (&["live-ipip"][..], 3),
         (&["udp", "not-ours"], 25),
         (&["v4-900000"], 6),
+        (&["l2-dsr-v4-1"], 1),
     ] {
         let output = bench(&[&["--list"], words].concat());
         assert!(output.status.success());
