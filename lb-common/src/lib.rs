@@ -13,6 +13,7 @@ mod client;
 mod control;
 mod exit;
 mod flow;
+mod former;
 mod fragment;
 mod hash;
 mod proof;
@@ -30,6 +31,7 @@ pub use self::{
     control::{Control, HEARTBEAT_OFFSET},
     exit::{Exit, Station, Tags, Transit},
     flow::{Bucket, Entry, FlowState, IdleTicks, NAT_HOLDS, TICK_SHIFT, WAYS, tick},
+    former::FormerRing,
     fragment::{FragmentKey, FragmentRoute},
     hash::{FLOW_PASSES, HashKey},
     proof::Proof,

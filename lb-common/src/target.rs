@@ -33,21 +33,16 @@ impl ForwardMode {
     /// As [`Self::IPIP`], with a header of UDP and one of Generic UDP Encapsulation in between
     /// (draft-ietf-intarea-gue).
     pub const GUE: Self = Self(4);
+    /// The backend is the edge itself: packets go up to the host as they are. It stands beside
+    /// [`Self::ELSEWHERE`].
+    pub const HOST: Self = Self(5);
     /// Beside a mode: its packets leave otherwise than by the interface that they come by and without
     /// tags, as [`Target::exit`] says, or do not leave.
     pub const ELSEWHERE: u8 = 0x80;
-    /// Beside both: the backend is the edge itself, and its packets go up to the host as they are.
-    pub const STAYS: u8 = 0x40;
 
     /// The mode, without what stands beside it.
     #[inline(always)]
     pub const fn mode(self) -> Self {
-        Self(self.0 & !(Self::ELSEWHERE | Self::STAYS))
-    }
-
-    /// The mode of packets that leave, by whatever interface.
-    #[inline(always)]
-    pub const fn leaving(self) -> Self {
         Self(self.0 & !Self::ELSEWHERE)
     }
 
@@ -55,18 +50,6 @@ impl ForwardMode {
     #[must_use]
     pub const fn elsewhere(self) -> Self {
         Self(self.0 | Self::ELSEWHERE)
-    }
-
-    /// The mode beside [`Self::STAYS`].
-    #[must_use]
-    pub const fn staying(self) -> Self {
-        Self(self.0 | Self::ELSEWHERE | Self::STAYS)
-    }
-
-    /// Whether its packets go up to the host.
-    #[inline(always)]
-    pub const fn stays(self) -> bool {
-        self.0 & Self::STAYS != 0
     }
 
     /// Whether its packets leave by the interface that they come by, and without tags.
@@ -215,8 +198,10 @@ pub struct Target {
     pub nat: Nat,
     /// How they leave, if it is [`ForwardMode::ELSEWHERE`].
     pub exit: Exit,
+    /// How packets reach the backend from other hosts; with [`ForwardMode::HOST`] it is not `forward`.
+    pub mode: ForwardMode,
     /// Always 0.
-    pub reserved: [u8; 4],
+    pub reserved: [u8; 3],
 }
 
 /// A MAC address as a number: its bytes in the order in which they stand in memory, little-endian.
@@ -356,7 +341,8 @@ impl Target {
         outer: Outer([0; 4]),
         nat: Nat::NONE,
         exit: Exit::SAME,
-        reserved: [0; 4],
+        mode: ForwardMode(0),
+        reserved: [0; 3],
     };
 }
 

@@ -103,6 +103,8 @@ names! {
         PinLimited = "pin_limited",
         /// The entry's target is down, and its group ends connections then: it counts as closing.
         Ended = "ended",
+        /// No live entry was found, and the packet, which opened no connection, went by the ring before a change.
+        Former = "former",
     }
 }
 

@@ -8,6 +8,7 @@ pub mod checksum;
 pub mod control;
 pub mod cursor;
 pub mod entry;
+pub mod former;
 pub mod forward;
 pub mod fragment;
 pub mod header;

@@ -33,7 +33,9 @@ use self::{
 use crate::{
     config,
     control::{Question, Reloaded},
-    dataplane::{Attachment, Change, Kernel, Lock, Tables, collect, diff, monotonic},
+    dataplane::{
+        Attachment, Change, Grace, Kernel, Lock, Tables, collect, diff, expire, monotonic,
+    },
     engine::{Effect, Engine, Event},
     metrics::Scrape,
     model::Destination,
@@ -158,6 +160,7 @@ impl Daemon {
     fn turn(&mut self) {
         self.kernel.heartbeat(monotonic());
         self.tables.release();
+        self.expire(self.grace());
         self.look_at_the_interfaces();
         self.look_at_data_files();
         self.turns = self.turns.wrapping_add(1);
@@ -224,6 +227,22 @@ impl Daemon {
         }
     }
 
+    /// Takes out the rings that were replaced longer ago than the grace.
+    fn expire(&mut self, grace: Grace) {
+        let changes = expire(&self.tables, grace);
+        if let Err(error) = changes.iter().try_for_each(|it| self.execute(it)) {
+            tracing::error!(code = %error.code, "Former rings go on to count: {error}");
+        }
+    }
+
+    fn grace(&self) -> Grace {
+        let nanoseconds = self.engine.model().edge.ring_grace.as_nanos();
+        Grace {
+            now: tick(monotonic()),
+            ticks: tick(u64::try_from(nanoseconds).unwrap_or(u64::MAX)),
+        }
+    }
+
     fn event(&mut self, event: Event) {
         match self.engine.handle(event, self.started.elapsed()) {
             Ok(effects) => self.perform(effects),
@@ -281,7 +300,7 @@ impl Daemon {
 
     /// Makes the tables say what the image says, or keeps it for the next turn.
     fn try_apply(&mut self, image: Image) {
-        let why = match diff(&self.tables, &image) {
+        let why = match diff(&self.tables, &image, self.grace()) {
             Ok(plan) => match plan.changes.iter().try_for_each(|it| self.execute(it)) {
                 Ok(()) if plan.later => {
                     self.measures.applies.waiting += 1;
@@ -293,7 +312,11 @@ impl Daemon {
                 }
                 Err(error) => error,
             },
-            Err(error) => error.into(),
+            Err(error) => {
+                // They name targets that were removed, whose ids may be what is lacking.
+                self.expire(Grace::OFF);
+                error.into()
+            }
         };
         self.measures.applies.failed += 1;
         let known = self

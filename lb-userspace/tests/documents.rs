@@ -151,7 +151,11 @@ fn of_verdict(verdict: Verdict) -> &'static str {
 
 fn of_event(event: FlowEvent) -> &'static str {
     match event {
-        FlowEvent::Hit | FlowEvent::Inserted | FlowEvent::Pinned | FlowEvent::PinSet => "nothing",
+        FlowEvent::Former
+        | FlowEvent::Hit
+        | FlowEvent::Inserted
+        | FlowEvent::Pinned
+        | FlowEvent::PinSet => "nothing",
         FlowEvent::Miss => {
             "nothing; if most packets miss, flows are short, or the table is too small"
         }

@@ -108,6 +108,17 @@ fn open(lab: &Lab, next_hop: Mac) -> Way {
     }
 }
 
+/// The way to the edge itself.
+fn here(lab: &Lab) -> Way {
+    Way::Open {
+        next_hop: lab.edge().mac(),
+        source: lab.edge().mac(),
+        edge_address: None,
+        mtu: u16::MAX,
+        departure: Departure::Host,
+    }
+}
+
 /// Entries of the edge count as good for a second at most, not for half a minute.
 fn distrust(lab: &Lab) {
     let key = "ipv4/neigh/eth0/base_reachable_time_ms";
@@ -253,14 +264,7 @@ fn the_edge_itself_is_a_backend_and_addresses_of_many_are_none() {
         let own = to(lab.edge());
         let all = direct([198, 51, 100, 255]);
         let mut watch = Watch::start([own, all]).await;
-        let here = Way::Open {
-            next_hop: lab.edge().mac(),
-            source: lab.edge().mac(),
-            edge_address: None,
-            mtu: u16::MAX,
-            departure: Departure::Host,
-        };
-        assert_eq!(watch.next().await, (own, here));
+        assert_eq!(watch.next().await, (own, here(lab)));
         let why = "198.51.100.255 is not the address of one host";
         assert_eq!(watch.next().await, (all, Way::Refused(why.to_owned())));
     });

@@ -14,6 +14,7 @@ mod network {
     mod fragments;
     mod full_nat;
     mod host_stack;
+    mod interfaces;
     mod latency;
     mod log;
     mod metrics;

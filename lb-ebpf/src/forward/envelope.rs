@@ -45,8 +45,19 @@ pub struct Envelope {
     first: u32,
     /// Bytes behind the outer IP header.
     length: u32,
-    /// The source port of a datagram with [`gue`]; 0 if the packet stands behind the IP header itself.
-    port: u32,
+    /// In the low half the source port of a datagram with [`gue`]; 0 if the packet stands behind the IP
+    /// header itself. In the high half the last bits of the sender's address, where those are not set.
+    numbers: u32,
+}
+
+/// What is set for all tunnels.
+#[derive(Clone, Copy, Debug)]
+pub struct Tunnels {
+    /// Hops that a tunnel takes off the time to live of what is inside: one (RFC 2003, 3.1), or none.
+    pub hops: u8,
+    /// How many more addresses than that of the edge outer headers come from, less than 2^16: one less than
+    /// a power of two, for IPv4 and for IPv6.
+    pub more_sources: [u32; 2],
 }
 
 impl Envelope {
@@ -58,34 +69,63 @@ impl Envelope {
             inner,
             first: 0,
             length: 0,
-            port: 0,
+            numbers: 0,
         }
     }
 
     /// For a packet of `length` bytes with this header, on its way to `backend` (`ipip`: RFC 2003, RFC 2473,
     /// RFC 4213).
     #[inline(always)]
-    pub fn ipip(frame: &Frame<'_>, flow: &Tuple, length: u32, backend: Address) -> Self {
-        let (outer, first) = match backend.is_v4() {
-            true => (Family::V4, class(frame)),
-            false => (Family::V6, first_word(frame, flow)),
+    pub fn ipip(
+        frame: &Frame<'_>,
+        flow: &Tuple,
+        length: u32,
+        backend: Address,
+        tunnels: &Tunnels,
+    ) -> Self {
+        let [more_v4, more_v6] = tunnels.more_sources;
+        let (outer, first, more) = match backend.is_v4() {
+            true => (Family::V4, class(frame), more_v4),
+            false => (Family::V6, first_word(frame, flow), more_v6),
         };
         Self {
             outer: Some(outer),
             inner: frame.family(),
             first,
             length,
-            port: 0,
+            numbers: match more {
+                0 => 0,
+                more => (label(flow) & more) << 16,
+            },
         }
     }
 
     /// The same in a datagram.
     #[inline(always)]
-    pub fn gue(frame: &Frame<'_>, flow: &Tuple, length: u32, backend: Address) -> Self {
+    pub fn gue(
+        frame: &Frame<'_>,
+        flow: &Tuple,
+        length: u32,
+        backend: Address,
+        tunnels: &Tunnels,
+    ) -> Self {
+        let packet = Self::ipip(frame, flow, length + gue::LENGTH as u32, backend, tunnels);
         Self {
-            port: gue::source_port(label(flow)),
-            ..Self::ipip(frame, flow, length + gue::LENGTH as u32, backend)
+            numbers: packet.numbers | gue::source_port(label(flow)),
+            ..packet
         }
+    }
+
+    /// The source port of a datagram; 0 if it is none.
+    #[inline(always)]
+    fn port(&self) -> u16 {
+        self.numbers as u16
+    }
+
+    /// The last bits of the sender's address.
+    #[inline(always)]
+    fn more(&self) -> u32 {
+        self.numbers >> 16
     }
 
     /// Bytes that the frame grows by; 0 if nothing is put around it.
@@ -96,7 +136,7 @@ impl Envelope {
             Some(Family::V4) => Ipv4Hdr::LEN,
             Some(Family::V6) => Ipv6Hdr::LEN,
         };
-        match self.port {
+        match self.port() {
             0 => header,
             _ => header + gue::LENGTH,
         }
@@ -127,9 +167,14 @@ impl Envelope {
                 start(&mut frame.ethernet, macs, Ethernet::IPV6);
             }
         }
-        match self.port {
+        match self.port() {
             0 => Some(()),
-            source => gue::write(cursor, [source, self.length], port(), number(self.inner)),
+            source => gue::write(
+                cursor,
+                [source.into(), self.length],
+                port(),
+                number(self.inner),
+            ),
         }
     }
 
@@ -140,12 +185,13 @@ impl Envelope {
         let (source, sum) = tunnel.outer.as_v4();
         let [high, low] = (length as u16).to_be_bytes();
         let [.., destination] = tunnel.address.words();
-        let [a, b] = checksum(sum + self.first + length + u32::from(protocol)).to_be_bytes();
+        let sum = sum + self.more() + self.first + length + u32::from(protocol);
+        let [a, b] = checksum(sum).to_be_bytes();
         [
             u32::from_ne_bytes([0x45, self.first as u8, high, low]),
             u32::from_ne_bytes([0, 0, 0x40, 0]),
             u32::from_ne_bytes([Outer::TTL, protocol, a, b]),
-            u32::from_ne_bytes(source),
+            u32::from_ne_bytes(source) | self.more().to_be(),
             destination,
         ]
     }
@@ -161,7 +207,7 @@ impl Envelope {
             a,
             b,
             c,
-            d,
+            d | self.more().to_be(),
             e,
             f,
             g,
@@ -172,7 +218,7 @@ impl Envelope {
     /// Protocol number of what stands behind the outer IP header.
     #[inline(always)]
     fn protocol(&self) -> u8 {
-        match self.port {
+        match self.port() {
             0 => number(self.inner),
             _ => Protocol::UDP.0,
         }

@@ -2,35 +2,35 @@
 
 use crate::{header::FrameV4, load, parse::Frame, store};
 
-/// Whether a packet's time to live ends here.
+/// Whether a packet's time to live ends within so many hops.
 #[inline(always)]
-pub(super) fn ends(frame: &Frame<'_>) -> bool {
+pub(super) fn ends(frame: &Frame<'_>, hops: u8) -> bool {
     match frame {
-        Frame::V4(frame) => frame.ip.ttl <= 1,
-        Frame::V6(frame) => frame.ip.hop_limit <= 1,
+        Frame::V4(frame) => frame.ip.ttl <= hops,
+        Frame::V6(frame) => frame.ip.hop_limit <= hops,
     }
 }
 
-/// Takes this hop off the time to live (RFC 1812, 5.3.1; RFC 8200, 3); `None` if it ends here, and
-/// then nothing is changed.
+/// Takes hops, one or none, off the time to live (RFC 1812, 5.3.1; RFC 8200, 3); `None` if it ends here, and
+/// then nothing is changed. (A number, lest the verifier goes the rest once for each case.)
 #[inline(always)]
-pub fn take(frame: &mut Frame<'_>) -> Option<()> {
-    if ends(frame) {
+pub fn take(frame: &mut Frame<'_>, hops: u8) -> Option<()> {
+    if ends(frame, hops) {
         return None;
     }
     match frame {
-        Frame::V4(frame) => take_v4(frame),
-        Frame::V6(frame) => frame.ip.hop_limit -= 1,
+        Frame::V4(frame) => take_v4(frame, hops),
+        Frame::V6(frame) => frame.ip.hop_limit -= hops,
     }
     Some(())
 }
 
 #[inline(always)]
-fn take_v4(frame: &mut FrameV4) {
+fn take_v4(frame: &mut FrameV4, hops: u8) {
     const HOP: u32 = 0x0100_u16.to_be() as u32;
-    frame.ip.ttl -= 1;
+    frame.ip.ttl -= hops;
     // The checksum gains what the header loses, and a carry comes round (RFC 1141): less than any change takes.
-    let checksum = u32::from(load!(FrameV4, frame.ip.check as u16)) + HOP;
+    let checksum = u32::from(load!(FrameV4, frame.ip.check as u16)) + HOP * u32::from(hops);
     let checksum = checksum + ((checksum + 1) >> 16);
     store!(FrameV4, frame.ip.check as put_u16, checksum as u16);
 }
@@ -67,7 +67,10 @@ pub(super) mod tests {
         let mut frame = [7; 34];
         frame[14..].copy_from_slice(&header);
         let before = frame;
-        let taken = take(&mut Frame::V4(Cursor::from(&mut frame[..]).take().unwrap()));
+        let taken = take(
+            &mut Frame::V4(Cursor::from(&mut frame[..]).take().unwrap()),
+            1,
+        );
         assert!(taken.is_some() || frame == before);
         assert_eq!(frame[..14], before[..14]);
         taken.map(|()| *frame.last_chunk().unwrap())
@@ -80,7 +83,10 @@ pub(super) mod tests {
             frame[21] = limit;
             let mut expected = frame;
             expected[21] = if limit > 1 { limit - 1 } else { limit };
-            let taken = take(&mut Frame::V6(Cursor::from(&mut frame[..]).take().unwrap()));
+            let taken = take(
+                &mut Frame::V6(Cursor::from(&mut frame[..]).take().unwrap()),
+                1,
+            );
             assert_eq!(taken.is_some(), limit > 1);
             assert_eq!(frame, expected);
         }

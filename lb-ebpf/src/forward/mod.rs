@@ -8,7 +8,7 @@ pub mod l2_dsr;
 
 use lb_common::{Address, ForwardMode, Mac, Verdict, Way};
 
-pub use self::envelope::{Envelope, Tunnel};
+pub use self::envelope::{Envelope, Tunnel, Tunnels};
 use crate::parse::Packet;
 
 #[cfg(test)]
@@ -42,6 +42,7 @@ pub fn write(
     way: &Way<impl Fn(usize) -> u64>,
     backend: impl FnOnce() -> Address,
     station: impl FnOnce() -> Mac,
+    tunnels: &Tunnels,
 ) -> Result<Envelope, Unwritten> {
     let Packet {
         mut frame, flow, ..
@@ -62,25 +63,27 @@ pub fn write(
     if flow.ip_length > way.mtu().into() {
         return Err(Verdict::TooBig.into());
     }
-    match way.forward().leaving() {
+    match way.forward().mode() {
         ForwardMode::L2_DSR => {
-            hop::take(&mut frame).ok_or(Verdict::TtlExpired)?;
+            hop::take(&mut frame, 1).ok_or(Verdict::TtlExpired)?;
             l2_dsr::write(frame.ethernet(), next_hop, source);
             Ok(Envelope::none(frame.family()))
         }
         ForwardMode::IPIP => {
-            let envelope = Envelope::ipip(&frame, &flow.tuple, flow.ip_length, backend());
-            hop::take(&mut frame).ok_or(Verdict::TtlExpired)?;
+            let (tuple, length) = (&flow.tuple, flow.ip_length);
+            let envelope = Envelope::ipip(&frame, tuple, length, backend(), tunnels);
+            hop::take(&mut frame, tunnels.hops).ok_or(Verdict::TtlExpired)?;
             Ok(envelope)
         }
         ForwardMode::GUE => {
-            let envelope = Envelope::gue(&frame, &flow.tuple, flow.ip_length, backend());
-            hop::take(&mut frame).ok_or(Verdict::TtlExpired)?;
+            let (tuple, length) = (&flow.tuple, flow.ip_length);
+            let envelope = Envelope::gue(&frame, tuple, length, backend(), tunnels);
+            hop::take(&mut frame, tunnels.hops).ok_or(Verdict::TtlExpired)?;
             Ok(envelope)
         }
-        ForwardMode::FULL_NAT if hop::ends(&frame) => Err(Verdict::TtlExpired.into()),
+        ForwardMode::FULL_NAT if hop::ends(&frame, 1) => Err(Verdict::TtlExpired.into()),
         ForwardMode::FULL_NAT => Err(Unwritten::ToTranslate),
-        forward if forward.stays() => Ok(Envelope::none(frame.family())),
+        ForwardMode::HOST => Ok(Envelope::none(frame.family())),
         _ => Err(Verdict::NoTarget.into()),
     }
 }

@@ -8,8 +8,8 @@ use lb_ebpf::{
 };
 
 use super::{
-    counted, known, outcome::Outcome, packet::Packet, relay, services, settings::ANSWER_ECHO,
-    tables::Target,
+    counted, known, outcome::Outcome, packet::Packet, pins::Shape, relay, services,
+    settings::ANSWER_ECHO, tables::Target, ways,
 };
 
 /// Finds the target of an error about a flow by the flow's entry, or answers an echo request.
@@ -17,7 +17,7 @@ use super::{
 pub(super) fn handle(context: *mut xdp_md, family: Family) -> Outcome {
     let mut packet = Packet::new(context);
     let bytes = packet.length();
-    if let Some(error) = control::error(&mut packet.cursor(), family) {
+    if let Some(error) = ways::content(context, family, Shape::Error) {
         return find(&error.flow, bytes);
     }
     let station = packet.station();

@@ -4,7 +4,7 @@ use aya_ebpf::{
     bindings::{xdp_action, xdp_md},
     helpers::bpf_redirect,
 };
-use lb_common::{Exit, Tags, Verdict};
+use lb_common::{Exit, ForwardMode, Tags, Verdict};
 
 use super::{
     count,
@@ -38,7 +38,7 @@ pub(super) fn leave(context: *mut xdp_md, outcome: Outcome) -> u32 {
         (xdp_action::XDP_DROP, _) => return xdp_action::XDP_DROP,
         (xdp_action::XDP_TX | xdp_action::XDP_REDIRECT, Verdict::Forwarded) => {
             match Target::of(outcome.target()) {
-                Some(target) if !target.way().forward().stays() => target.exit(),
+                Some(target) if target.way().forward().mode() != ForwardMode::HOST => target.exit(),
                 _ => return send(context, xdp_action::XDP_PASS, as_it_came),
             }
         }

@@ -6,8 +6,8 @@ use aya_ebpf::{
     maps::{Array, HashMap, LpmTrie, LruHashMap, PerCpuArray},
 };
 use lb_common::{
-    Address, Bucket, CHUNK, CLIENT_BUFFERS, Chunk, Control, Counter, Descriptor, FragmentKey,
-    FragmentRoute, LONG_NETWORKS, LongNetwork, Networks, Pin, PinKey, Port, Service,
+    Address, Bucket, CHUNK, CLIENT_BUFFERS, Chunk, Control, Counter, Descriptor, FormerRing,
+    FragmentKey, FragmentRoute, LONG_NETWORKS, LongNetwork, Networks, Pin, PinKey, Port, Service,
     ServiceCounter, ServiceGroup, ServiceKey, Station, Target, Transit, Translation,
     TranslationKey, Tuple, V6_PREFIXES,
 };
@@ -74,6 +74,11 @@ pub(super) static CLIENTS_V6_1: LpmTrie<Address, u32> =
 /// Where in SLOTS each ring stands, by row and class.
 #[map]
 pub(super) static RINGS: Array<Descriptor> = Array::with_max_entries(ROW_COUNT, BPF_F_MMAPABLE);
+
+/// What rows of RINGS showed before they changed, for as long as that counts.
+#[map]
+pub(super) static FORMER_RINGS: Array<FormerRing> =
+    Array::with_max_entries(ROW_COUNT, BPF_F_MMAPABLE);
 
 /// The ring pool, in which a ring of groups with affinity has a head.
 #[map]

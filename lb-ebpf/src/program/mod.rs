@@ -33,7 +33,7 @@ use self::{
     outcome::Outcome,
     packet::Packet,
     rings::Row,
-    settings::PROOF,
+    settings::{PROOF, tunnels},
     tables::{Service, Target},
 };
 
@@ -130,7 +130,13 @@ fn follow(context: *mut xdp_md, family: Family) -> Outcome {
     };
     let target = known.target;
     let station = || Packet::new(context).station();
-    let envelope = match forward::write(parsed, &target.way(), || target.address(), station) {
+    let envelope = match forward::write(
+        parsed,
+        &target.way(),
+        || target.address(),
+        station,
+        &tunnels(),
+    ) {
         Ok(envelope) => envelope,
         Err(Unwritten::ToTranslate) => {
             known.refresh();
@@ -193,7 +199,13 @@ fn relay(
     bytes: u64,
 ) -> Outcome {
     let station = || packet.station();
-    let envelope = match forward::write(parsed, &target.way(), || target.address(), station) {
+    let envelope = match forward::write(
+        parsed,
+        &target.way(),
+        || target.address(),
+        station,
+        &tunnels(),
+    ) {
         Ok(envelope) => envelope,
         Err(Unwritten::Refused(verdict)) if tells => {
             return unsent(service, verdict, target.way().mtu(), bytes);
@@ -240,7 +252,7 @@ fn sent(service: u32, target: &Target, bytes: u64) -> Outcome {
 
 /// Why a packet was not sent.
 enum Unsent {
-    /// Its client may have a pin.
+    /// Its client may have a pin, or its flow be older than its ring.
     ToChoose,
     /// It goes to this target, translated.
     ToTranslate(u16),
@@ -281,14 +293,20 @@ fn send(
             return Err(Verdict::BackendDown.into());
         }
         let row = Row::of(&flow.tuple, service)?;
-        if row.ring.has_head() {
+        if row.ring.has_head() || row.may_be_older(&flow) {
             return Err(Unsent::ToChoose);
         }
         row.choose(&flow.tuple, service, keys.ring)?
     } else {
         Target::of(chosen).ok_or(Verdict::NoTarget)?
     };
-    let written = forward::write(parsed, &target.way(), || target.address(), station);
+    let written = forward::write(
+        parsed,
+        &target.way(),
+        || target.address(),
+        station,
+        &tunnels(),
+    );
     if let Err(Unwritten::Refused(verdict)) = written {
         return Err(Unsent::Refused(verdict, target.way().mtu()));
     }

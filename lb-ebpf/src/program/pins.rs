@@ -3,11 +3,9 @@
 use aya_ebpf::bindings::xdp_md;
 use lb_common::{Affinity, Descriptor, FlowEvent, Mac, Pin, PinKey, ServiceKey, Tuple, Verdict};
 use lb_ebpf::{
-    control,
-    cursor::Cursor,
-    fragment,
+    control, fragment,
     parse::{self, Family, Flow, Signal},
-    pin,
+    pin, word,
 };
 
 use super::{
@@ -18,7 +16,7 @@ use super::{
     rings::Row,
     services, silent,
     tables::{self, PinSlot, Service, Target},
-    unsent,
+    unsent, ways,
 };
 
 /// What is in a frame that needs a target.
@@ -33,53 +31,76 @@ pub(super) enum Shape {
     Fragment,
 }
 
-/// Chooses the target of a flow without an entry: by the pin of its client, else by the ring, and pins
-/// the client to it. Neither a reset, nor an error, nor a frame for another host makes or keeps a pin.
+/// Chooses the target of a flow without an entry: by the pin of its client, else by the ring before a
+/// change or the present one, and pins the client to it. Neither a reset, nor an error, nor a frame for
+/// another host makes or keeps a pin.
 #[inline(always)]
 pub(super) fn choose(context: *mut xdp_md, family: Family, shape: Shape) -> Outcome {
-    let mut packet = Packet::new(context);
+    let packet = Packet::new(context);
     let bytes = packet.length();
-    let Some((flow, [_, station])) = parsed(&mut packet.cursor(), family, shape) else {
+    let Some(Content { flow, to, .. }) = ways::content(context, family, shape) else {
         return counted(Verdict::NotOurs, bytes);
     };
     let Some(service) = services::find(&flow.tuple) else {
         return counted(Verdict::NotOurs, bytes);
     };
-    let ours = station == packet.station();
+    let ours = Mac::of_number(to) == packet.station();
     let pins = ours && shape != Shape::Error && flow.signal != Signal::Reset;
-    match (target(&flow.tuple, &service, pins, bytes), shape) {
+    match (target(&flow, &service, pins, bytes), shape) {
         (Ok(target), _) => Outcome::to(target.id),
         (Err(verdict), Shape::Error) => refused(service.id, silent(verdict), bytes),
         (Err(verdict), _) => unsent(service.id, verdict, 0, bytes),
     }
 }
 
-/// The flow of what is in a frame, and the stations that the frame is from and for.
-#[inline(always)]
-pub(super) fn parsed(
-    cursor: &mut Cursor<'_>,
-    family: Family,
-    shape: Shape,
-) -> Option<(Flow, [Mac; 2])> {
-    let mut packet = match shape {
-        Shape::Packet => parse::packet(cursor, family).ok()?,
-        Shape::Error => control::error(cursor, family)?,
-        Shape::Fragment => fragment::fragment(cursor, family)?.packet,
-    };
-    let ethernet = packet.frame.ethernet();
-    let stations = [ethernet.source.mac(), ethernet.destination.mac()];
-    Some((packet.flow, stations))
+/// What is in a frame that needs a target.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(super) struct Content {
+    /// The flow.
+    pub(super) flow: Flow,
+    /// The station that the frame is from.
+    pub(super) from: u64,
+    /// The station that it is for.
+    pub(super) to: u64,
+}
+
+impl Content {
+    /// Finds it.
+    #[inline(always)]
+    pub(super) fn of(context: *mut xdp_md, family: Family, shape: Shape) -> Option<Self> {
+        let mut packet = Packet::new(context);
+        let cursor = &mut packet.cursor();
+        let mut packet = match shape {
+            Shape::Packet => parse::packet(cursor, family).ok()?,
+            Shape::Error => control::error(cursor, family)?,
+            Shape::Fragment => fragment::fragment(cursor, family)?.packet,
+        };
+        let ethernet = packet.frame.ethernet();
+        Some(Self {
+            flow: packet.flow,
+            from: ethernet.source.mac().number(),
+            to: ethernet.destination.mac().number(),
+        })
+    }
 }
 
 #[inline(always)]
-fn target(tuple: &Tuple, service: &Service, pins: bool, bytes: u64) -> Result<Target, Verdict> {
+fn target(flow: &Flow, service: &Service, pins: bool, bytes: u64) -> Result<Target, Verdict> {
     let keys = tables::keys().ok_or(Verdict::NoTarget)?;
-    let row = Row::of(tuple, service)?;
-    let place = Place::of(row.ring, tuple, clock::now());
+    let row = Row::of(&flow.tuple, service)?;
+    let now = clock::now();
+    let before = word::unbounded(row.before(flow, service, keys.ring, now).into()) as u16;
+    let place = Place::of(row.ring, &flow.tuple, now);
     let pinned = place.as_ref().and_then(|it| it.follow(row.ring, service));
+    // The clients' pin says more of where an older flow went than any ring.
     let target = match pinned {
-        Some(pinned) => pinned,
-        None => row.choose(tuple, service, keys.ring)?,
+        Some(target) => target,
+        None if before != 0 => {
+            count::event(FlowEvent::Former, bytes);
+            Target::of(before).ok_or(Verdict::NoTarget)?
+        }
+        None => row.choose(&flow.tuple, service, keys.ring)?,
     };
     if let Some(place) = place.filter(|_| pins) {
         if pinned.is_some() {

@@ -8,7 +8,7 @@ use lb_ebpf::{
     parse::{self, Family},
 };
 
-use super::{packet::Packet, rings::Row, services, tables};
+use super::{packet::Packet, rings::Row, services, settings::tunnels, tables};
 
 /// Forwards the packet as a new flow's, and puts the way to its target in front of it.
 #[inline(never)]
@@ -40,7 +40,13 @@ fn decide(packet: &mut Packet, family: Family, proof: &mut Proof) -> Result<Verd
         .destination
         .set(target.way().source());
     let station = || target.way().source();
-    match forward::write(parsed, &target.way(), || target.address(), station) {
+    match forward::write(
+        parsed,
+        &target.way(),
+        || target.address(),
+        station,
+        &tunnels(),
+    ) {
         Ok(envelope) => packet.enclose(&envelope, &target)?,
         Err(Unwritten::ToTranslate) => {}
         Err(Unwritten::Refused(verdict)) => return Err(verdict),

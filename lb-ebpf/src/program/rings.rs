@@ -1,6 +1,7 @@
 //! Chooses the target of a flow that has none yet.
 
 use lb_common::{Answer, Descriptor, HashKey, Tuple, Verdict};
+use lb_ebpf::{former, parse::Flow};
 
 use super::{
     clients,
@@ -11,6 +12,8 @@ use super::{
 pub(super) struct Row {
     pub(super) class: u32,
     pub(super) ring: Descriptor,
+    /// Its index in RINGS.
+    place: u32,
 }
 
 impl Row {
@@ -29,8 +32,35 @@ impl Row {
         if class >= classes {
             return Err(Verdict::NoTarget);
         }
-        let ring = tables::ring(row.first() + class).ok_or(Verdict::NoTarget)?;
-        Ok(Self { class, ring })
+        let place = row.first() + class;
+        let ring = tables::ring(place).ok_or(Verdict::NoTarget)?;
+        Ok(Self { class, ring, place })
+    }
+
+    /// Whether a packet without an entry may go by the ring before the last change. [`Self::before`] looks
+    /// closer.
+    #[inline(always)]
+    pub(super) fn may_be_older(&self, flow: &Flow) -> bool {
+        former::may_be_older(flow) & (tables::former_ring(self.place).until != 0)
+    }
+
+    /// The id of the target that the ring before the last change gives to such a packet, if that goes on
+    /// with its flows; else 0. Where all of the class meets an answer now, the daemon has taken it out.
+    #[inline(always)]
+    pub(super) fn before(&self, flow: &Flow, service: &Service, key: &HashKey, now: u32) -> u16 {
+        let former = tables::former_ring(self.place);
+        if !former::may_be_older(flow) || former.ticks_left(now) == 0 {
+            return 0;
+        }
+        let slot = tables::slot(former.ring.slot(&flow.tuple, key)).unwrap_or(0);
+        // There is no target with the number of an answer.
+        let goes_on = |target: &Target| {
+            let way = target.way();
+            former::may_go_on(&way) && service.takes(way.group())
+        };
+        Target::of(slot)
+            .filter(goes_on)
+            .map_or(0, |target| target.id)
     }
 
     /// The target that the ring gives to a flow: the flow's hash names a slot.

@@ -2,6 +2,7 @@
 //! the code that they switch off.
 
 use aya_ebpf::Global;
+use lb_ebpf::forward::Tunnels;
 
 use super::maps::DEFAULT_BUCKETS;
 
@@ -28,6 +29,25 @@ pub(super) static NAT_FIRST_PORT: Global<u32> = Global::new(61_000);
 /// Number of these ports.
 #[unsafe(no_mangle)]
 pub(super) static NAT_PORT_COUNT: Global<u32> = Global::new(4_536);
+
+/// Hops that a tunnel is for the packets in it, 1 or 0.
+#[unsafe(no_mangle)]
+static TUNNEL_HOPS: Global<u8> = Global::new(1);
+
+/// How many more addresses than that of the edge outer headers come from.
+#[unsafe(no_mangle)]
+static MORE_SOURCES_V4: Global<u32> = Global::new(0);
+#[unsafe(no_mangle)]
+static MORE_SOURCES_V6: Global<u32> = Global::new(0);
+
+/// What is set for tunnels.
+#[inline(always)]
+pub(super) fn tunnels() -> Tunnels {
+    Tunnels {
+        hops: TUNNEL_HOPS.load(),
+        more_sources: [MORE_SOURCES_V4.load(), MORE_SOURCES_V6.load()],
+    }
+}
 
 /// Whether the program only tells how it decides; 0 for no.
 #[unsafe(no_mangle)]

@@ -8,11 +8,11 @@ use core::ptr;
 
 use aya_ebpf::maps::{PerCpuArray, lpm_trie::Key};
 use lb_common::{
-    Address, Affinity, Bucket, CHUNK, Counter, Descriptor, Entry, Exit, FLOW_PASSES, FragmentKey,
-    FragmentRoute, HashKey, IdleTicks, LONG_NETWORKS, Mac, Nat, Outer, Pin, PinKey, Place, Port,
-    Row, ServiceGroup, ServiceKey, Tags, Transit, Tuple, WAYS, Way, member_bit,
+    Address, Affinity, Bucket, CHUNK, Counter, Descriptor, Entry, Exit, FLOW_PASSES, FormerRing,
+    FragmentKey, FragmentRoute, HashKey, IdleTicks, LONG_NETWORKS, Mac, Nat, Outer, Pin, PinKey,
+    Place, Port, Row, ServiceGroup, ServiceKey, Tags, Transit, Tuple, WAYS, Way, member_bit,
 };
-use lb_ebpf::{budget::Budget, forward::Tunnel};
+use lb_ebpf::{budget::Budget, forward::Tunnel, word};
 
 use super::maps;
 
@@ -53,7 +53,8 @@ pub(super) fn station(interface: u32) -> Mac {
     let word = station.map_or(u64::MAX, |it| unsafe {
         ptr::read_volatile(it.cast::<u64>())
     });
-    Mac::of_number(u64::from_le(word))
+    // Else the verifier would go the rest once for each of the two.
+    Mac::of_number(word::unbounded(word))
 }
 
 /// What is kept of the frame that this CPU is at work on.
@@ -188,6 +189,16 @@ pub(super) fn ring(row: u32) -> Option<Descriptor> {
     let ring = maps::RINGS.get_ptr(row)?;
     // SAFETY: an element of an array is never freed.
     Some(unsafe { ptr::read_volatile(ring) })
+}
+
+/// The ring that a row showed before it changed.
+#[inline(always)]
+pub(super) fn former_ring(row: u32) -> FormerRing {
+    let former = maps::FORMER_RINGS.get_ptr(row);
+    // SAFETY: an element of an array is never freed.
+    former.map_or(FormerRing::NONE, |former| unsafe {
+        ptr::read_volatile(former)
+    })
 }
 
 /// How the clients of a ring are pinned; none if it has no head.

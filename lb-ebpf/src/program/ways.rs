@@ -4,13 +4,15 @@
 //! (since Linux 5.6; what it gives back must be a bare number). So what one way costs is not
 //! multiplied by the ways before it, and each has the stack of its own.
 
+use core::mem::MaybeUninit;
+
 use aya_ebpf::bindings::xdp_md;
 use lb_ebpf::parse::Family;
 
 use super::{
     BY_RING, control, fragments, leave, log,
     outcome::Outcome,
-    pins::{self, Shape},
+    pins::{self, Content, Shape},
     replies, translations,
 };
 
@@ -172,6 +174,17 @@ pub(super) fn reply(context: *mut xdp_md, family: Family, outcome: Outcome) -> O
     Outcome::of_word(reply_to_sender(context, family as u32, outcome.word()))
 }
 
+/// What is in a frame. The verifier goes on from here once, and not for every shape that a packet may have.
+#[inline(always)]
+pub(super) fn content(context: *mut xdp_md, family: Family, shape: Shape) -> Option<Content> {
+    let mut content = MaybeUninit::zeroed();
+    match found_content(context, family as u32, shape, content.as_mut_ptr()) {
+        0 => None,
+        // SAFETY: it was found, and so written.
+        _ => Some(unsafe { content.assume_init() }),
+    }
+}
+
 /// A family that crossed a call. The verifier has to see that there are two.
 #[inline(always)]
 fn of_word(family: u32) -> Family {
@@ -229,6 +242,25 @@ extern "C" fn relayed_error(context: *mut xdp_md, family: u32, target: u32) -> u
 #[unsafe(no_mangle)]
 extern "C" fn choice(context: *mut xdp_md, family: u32, shape: Shape) -> u32 {
     pins::choose(context, of_word(family), shape).word()
+}
+
+#[inline(never)]
+#[unsafe(no_mangle)]
+extern "C" fn found_content(
+    context: *mut xdp_md,
+    family: u32,
+    shape: Shape,
+    content: *mut Content,
+) -> u32 {
+    let found = Content::of(context, of_word(family), shape);
+    // SAFETY: it is the caller's, who waits. (The verifier takes it for what may be null.)
+    match (unsafe { content.as_mut() }, found) {
+        (Some(content), Some(found)) => {
+            *content = found;
+            1
+        }
+        _ => 0,
+    }
 }
 
 #[inline(never)]

@@ -3,7 +3,7 @@
 use crate::{
     class::Clients,
     config,
-    dataplane::{Capacity, Tables, diff},
+    dataplane::{Capacity, Grace, Tables, diff},
     model::{Admin, Departure, Health, Mac, MemberState, Model},
     policy::fixtures::{decided, state},
     table::{Image, ServiceSpec, TargetKey, TargetSpec, ring, spread},
@@ -88,7 +88,7 @@ pub(super) fn tables(model: &Model, down: Option<&str>) -> Tables {
         }
     }
     let mut tables = Tables::new(Capacity::new(1 << 20));
-    let plan = diff(&tables, &image).expect("it fits");
+    let plan = diff(&tables, &image, Grace::OFF).expect("it fits");
     plan.changes.iter().for_each(|change| tables.apply(change));
     tables
 }

@@ -139,6 +139,8 @@ fn edge(status: &Status) -> String {
         config,
         flows,
         flow_entries,
+        translations,
+        nat_entries,
         attached: _,
         pin_dir: _,
     } = &status.edge;
@@ -148,6 +150,8 @@ fn edge(status: &Status) -> String {
         let path = file.path.display();
         Some(format!("BROKEN {path}, what it said before holds: {why}\n"))
     });
+    let warnings = status.warnings.iter();
+    let warnings = warnings.map(|warning| format!("WARNING {warning}\n"));
     let uptime = humantime::format_duration(Duration::from_secs(*uptime_s));
     let silent = match heartbeat_age_s {
         0..=5 => String::new(),
@@ -156,9 +160,13 @@ fn edge(status: &Status) -> String {
     let on: Vec<_> = interfaces.iter().map(ToString::to_string).collect();
     let on = on.join(", ");
     format!(
-        "edge {name} on {on}, pid {pid}, up {uptime}{silent}, {}\n{flows} of {flow_entries} flow entries live\n{}",
+        "edge {name} on {on}, pid {pid}, up {uptime}{silent}, {}\n{flows} of {flow_entries} flow entries live\n{}{}",
         config.display(),
-        pending.chain(broken).collect::<String>(),
+        match translations {
+            0 => String::new(),
+            live => format!("{live} of {nat_entries} translations live\n"),
+        },
+        pending.chain(broken).chain(warnings).collect::<String>(),
     )
 }
 

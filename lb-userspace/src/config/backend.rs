@@ -225,6 +225,39 @@ mod tests {
     }
 
     #[test]
+    fn a_backend_may_be_in_a_vlan_or_in_one_within_a_provider_s() {
+        let at = |vlan: &str| with("\"10.0.0.1\"", &format!("\"10.0.0.1\"\nvlan = {vlan}"));
+        let vlans = |vlan: &str| {
+            let tags = parse(&at(vlan)).unwrap().model.backends["a"].vlan;
+            tags.map(|tags| tags.vlans().collect::<Vec<_>>())
+        };
+        assert_eq!(vlans("0"), Some(vec![]));
+        assert_eq!(vlans("1"), Some(vec![1]));
+        assert_eq!(vlans("4094"), Some(vec![4094]));
+        assert_eq!(vlans("[100, 200]"), Some(vec![100, 200]));
+        for bad in [
+            "4095",
+            "-1",
+            "65536",
+            "[100]",
+            "[0, 1]",
+            "[1, 0]",
+            "[1, 4095]",
+            "[1, 2, 3]",
+            "[]",
+            "\"100\"",
+            "1.5",
+        ] {
+            let found = mistakes(&at(bad));
+            let expected = format!(
+                "backend[0].vlan: {bad} is no VLAN; use 1 to 4094, 0 for frames without a tag, or two \
+                 like `[100, 200]`, the outer first"
+            );
+            assert_eq!(found, [expected]);
+        }
+    }
+
+    #[test]
     fn bad_forwarding_modes() {
         expect(
             "address = \"10.0.0.1\"",
@@ -238,7 +271,7 @@ mod tests {
                 (
                     "address = \"10.0.0.1\"\nplace = \"EU\"",
                     &[
-                        "backend[0].place: unknown key; known here: name, address, forward, gue_port, port, location, region, probe",
+                        "backend[0].place: unknown key; known here: name, address, forward, gue_port, port, vlan, location, region, probe",
                     ],
                 ),
             ],

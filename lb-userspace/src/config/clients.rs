@@ -33,7 +33,8 @@ pub(super) fn clients_of(text: &str) -> Result<Clients, Wrong> {
 const WANTED: &str =
     "a prefix like \"198.51.100.0/24\", a range like \"192.0.2.0-192.0.2.9\", or one address";
 
-fn prefix(text: &str, address: &str, length: &str) -> Result<Prefix, Wrong> {
+/// The prefix that `text` has, whose parts stand before and behind the slash.
+pub(super) fn prefix(text: &str, address: &str, length: &str) -> Result<Prefix, Wrong> {
     let network: IpAddr = address.parse().map_err(|_no_address| no_clients(text))?;
     let digits = length.bytes().all(|b| b.is_ascii_digit());
     let length = length.parse().ok().filter(|_| digits);

@@ -38,6 +38,7 @@ mod sizes;
 mod spelling;
 mod stages;
 mod summary;
+mod tunnels;
 mod whereabouts;
 
 #[cfg(test)]
@@ -45,13 +46,14 @@ mod tests;
 
 pub use self::{
     load::{load, load_text, stamp, text},
+    own_ports::own_ports,
     summary::{GroupSummary, MapMemory, ServiceSummary, Summary, WhereaboutsSummary},
 };
 
 /// Warnings about what a configuration means on this host, which a file alone does not tell.
 pub fn warnings_of_this_host(model: &Model) -> Vec<Problem> {
     let mut warnings = listeners::warnings(model);
-    warnings.extend(own_ports::warning(model));
+    warnings.extend(own_ports(model));
     warnings
 }
 

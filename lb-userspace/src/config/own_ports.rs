@@ -9,7 +9,7 @@ use crate::{
 
 /// A warning if translated flows may get ports that the kernel gives to this host's own connections.
 /// Where it does not tell which, there is none.
-pub(super) fn warning(model: &Model) -> Option<Problem> {
+pub fn own_ports(model: &Model) -> Option<Problem> {
     let setting = |name| fs::read_to_string(Path::new("/proc/sys/net/ipv4").join(name)).ok();
     let range = setting("ip_local_port_range")?;
     let reserved = setting("ip_local_reserved_ports")?;

@@ -87,8 +87,8 @@ pub struct GroupSummary {
 /// Bytes that the kernel takes for a pin: key and value are 56 of them.
 const PIN: usize = 120;
 
-/// The same for a translated flow: 96.
-const TRANSLATION: usize = 160;
+/// The same for a translated flow: 112.
+const TRANSLATION: usize = 176;
 
 /// The memory of a map.
 #[derive(Clone, Debug, Eq, PartialEq, serde::Serialize)]
@@ -323,7 +323,7 @@ rings      1
 ring slots 32768 of 4194304, room to change a ring included
 memory     7680 KiB for affinity_entries
 memory     16384 KiB for flow_entries
-memory     10240 KiB for nat_entries
+memory     11264 KiB for nat_entries
 memory     8192 KiB for ring_slots
 ";
         assert_eq!(parse(example).unwrap().summary.to_string(), expected);

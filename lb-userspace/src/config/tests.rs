@@ -72,6 +72,7 @@ fn defaults() {
     assert_eq!(edge.state_dir, Path::new("/var/lib/waggle/e"));
     assert_eq!(edge.control, Path::new("/run/waggle/e.sock"));
     assert_eq!(edge.startup_grace, Duration::from_secs(10));
+    assert_eq!(edge.ring_grace, Duration::from_secs(10));
     let group = &model.groups["g"];
     assert_eq!(group.members[0].weight.value(), 50);
     assert_eq!(group.members[0].priority.value(), 1);
@@ -105,7 +106,7 @@ fn all_mistakes_of_a_file_are_reported_at_once() {
         colour = "red"
         [edge]
         name = "one\ntwo"
-        interfaces = ["eth0", "eth1"]
+        interfaces = ["eth0"]
         startup_grace = 10
         flow_entries = 1000
         [[backend]]
@@ -134,7 +135,6 @@ fn all_mistakes_of_a_file_are_reported_at_once() {
     let expected = [
         r#"backend[1].name: "a" is also the name of backend[0]; give each its own name"#,
         r#"edge.name: "one\ntwo" is no name; a name is 1 to 63 letters, digits, `.`, `_` or `-` and begins with a letter or digit"#,
-        "edge.interfaces: 2 interfaces are given; use one: more than one is not there yet",
         r#"edge.startup_grace: 10 has no unit; use a number with a unit, like "10s" or "250ms""#,
         "edge.flow_entries: 1000 does not fit; use a power of two from 64 to 67108864",
         r#"backend[0].address: is missing; add `address = "10.0.1.11"`"#,
@@ -256,18 +256,18 @@ fn uncommented() -> (String, usize) {
 #[test]
 fn the_annotated_file_states_the_defaults() {
     let (text, shown) = uncommented();
-    assert_eq!(shown, 47);
+    assert_eq!(shown, 51);
     assert!(parse(&text).is_ok());
     // Nothing is rounded by default.
     let text = text.replace("quantum = \"5ms\"\n", "");
     let mut given = parse(&text).unwrap().model;
     let mut default = parse(ANNOTATED).unwrap().model;
-    // Host, headers and places have no default: the file shows an example.
+    // Host, headers, VLANs and places have no default: the file shows an example.
     assert_eq!(given.edge.location, "Europe.DE.Frankfurt".parse().ok());
     for model in [&mut given, &mut default] {
         model.edge.location = None;
         for backend in model.backends.values_mut() {
-            (backend.location, backend.region) = (None, None);
+            (backend.vlan, backend.location, backend.region) = (None, None, None);
         }
         let probe = model.groups.get_mut("web").unwrap().probe.as_mut().unwrap();
         let ProbeKind::Http(http) = &mut probe.kind else {
@@ -358,5 +358,5 @@ fn the_annotated_file_names_every_key() {
             keys += 1;
         }
     }
-    assert_eq!(keys, 203);
+    assert_eq!(keys, 207);
 }

@@ -86,6 +86,8 @@ pub struct Status {
     pub data_files: Vec<DataFileView>,
     /// What keeps the tables from saying what was decided.
     pub pending: Option<Problem>,
+    /// What this host does now that the configuration should not meet.
+    pub warnings: Vec<Problem>,
     /// Packets by verdict, since the tables were made.
     pub verdicts: BTreeMap<String, u64>,
     /// Look-ups in the flow table by outcome, since the tables were made.
@@ -146,4 +148,8 @@ pub struct EdgeView {
     pub flows: u64,
     /// Entries that the flow table has place for.
     pub flow_entries: u32,
+    /// Flows to `full-nat` backends that are translated.
+    pub translations: u64,
+    /// Flows that can be at a time.
+    pub nat_entries: u32,
 }

@@ -138,7 +138,7 @@ impl Daemon {
         let mut trial = self.engine.clone();
         let effects = trial.handle(event, self.started.elapsed())?;
         if let Some(image) = trial.image() {
-            match diff(&self.tables, image) {
+            match diff(&self.tables, image, self.grace()) {
                 Ok(_) | Err(DoesNotFit::NotYet { .. }) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -184,10 +184,13 @@ impl Daemon {
                 pin_dir: edge.pin_dir.clone(),
                 flows: live.flows.values().sum(),
                 flow_entries: edge.flow_entries,
+                translations: live.translations,
+                nat_entries: edge.nat.entries,
             },
             view,
             data_files: self.data_files(),
             pending: (self.pending.as_ref()).map(|(_, why)| why.clone().into()),
+            warnings: config::own_ports(self.engine.model()).into_iter().collect(),
             verdicts: totals.packets_by_verdict(),
             flow_events: totals.packets_by_flow_event(),
         }

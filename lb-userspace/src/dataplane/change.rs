@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use lb_common::{Address, Descriptor, Port, Service, ServiceGroup, ServiceKey, Target};
+use lb_common::{Address, Descriptor, FormerRing, Port, Service, ServiceGroup, ServiceKey, Target};
 
 use crate::table::ClassTable;
 
@@ -47,6 +47,13 @@ pub enum Change {
         address: Address,
         /// The number of services.
         services: u32,
+    },
+    /// Says which ring a row showed before it changed.
+    SetFormer {
+        /// Index in RINGS.
+        row: u32,
+        /// The ring, and until when it counts; [`FormerRing::NONE`] for none.
+        former: FormerRing,
     },
     /// Says which services use a port.
     SetPort {

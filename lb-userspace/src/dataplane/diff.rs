@@ -1,4 +1,5 @@
 mod classes;
+mod formers;
 mod rings;
 mod rounds;
 mod rows;
@@ -11,7 +12,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use lb_common::{ServiceKey, Target};
 
-pub use self::{rows::row_length, targets::collect};
+pub use self::{
+    formers::{Grace, expire},
+    rows::row_length,
+    targets::collect,
+};
 use super::{Change, Tables};
 use crate::{
     model::Name,
@@ -51,13 +56,32 @@ pub struct Plan {
 /// The rings of a group move together. If not all new rings fit at once, those come first that a target leaves. Client prefixes that
 /// change again before packets have left the buffer that is not in use come later, too.
 ///
+/// A ring that is replaced counts for as long as `grace` says, as far as there is room in the pool: new
+/// rings come first. If they find none, no former ring counts any more, and what they stood in is free
+/// once packets have left it.
+///
 /// A ring's slot for a target that `image` does not have becomes 0, which the packet program counts
 /// as `no_target`.
 ///
 /// # Errors
 ///
 /// [`DoesNotFit`] if the maps are too small for all of it; then nothing of it is to be done.
-pub fn diff(tables: &Tables, image: &Image) -> Result<Plan, DoesNotFit> {
+pub fn diff(tables: &Tables, image: &Image, grace: Grace) -> Result<Plan, DoesNotFit> {
+    let planned = plan(tables, image, grace);
+    if planned.is_ok() || tables.formers.is_empty() {
+        return planned;
+    }
+    let mut without = tables.clone();
+    without.formers.clear();
+    plan(&without, image, Grace::OFF)?;
+    // It fits, once packets have left the former rings.
+    Ok(Plan {
+        changes: expire(tables, Grace::OFF),
+        later: true,
+    })
+}
+
+fn plan(tables: &Tables, image: &Image, mut grace: Grace) -> Result<Plan, DoesNotFit> {
     let mut held: BTreeSet<&Name> = image.held.iter().collect();
     let mut clients_wait = false;
     loop {
@@ -68,10 +92,13 @@ pub fn diff(tables: &Tables, image: &Image) -> Result<Plan, DoesNotFit> {
         let rings = rings::plan(tables, &scope, &wanted)?;
         if !rings.put_off.is_empty() {
             held.extend(rings.put_off);
+            grace = Grace::OFF;
             continue;
         }
         let rows = rows::plan(tables, image, &scope, &classes, (&wanted, &rings.places))?;
         let services = services::plan(tables, &scope, &rows.rows)?;
+        let renumbered = classes.table.is_some();
+        let formers = formers::plan(tables, &scope, &rows, renumbered, grace);
         let mut clients = Vec::new();
         if let Some(table) = classes.table {
             classes::check_size(tables, &table)?;
@@ -84,10 +111,12 @@ pub fn diff(tables: &Tables, image: &Image) -> Result<Plan, DoesNotFit> {
             clients.push(Change::SelectClients { buffer });
         }
         let changes = [
+            formers.forget,
             services.withdraw,
             targets.join,
             services.allow,
             rows.used(rings.write),
+            formers.keep,
             rows.point_first,
             services.move_away,
             rows.point,

@@ -5,8 +5,9 @@ use aya::{
     maps::{HashMap, Map, MapData, MapError},
 };
 use lb_common::{
-    ABI_VERSION, Address, Bucket, CHUNK, Chunk, Control, Descriptor, HEARTBEAT_OFFSET, HashKey,
-    IdleTicks, Pin, PinKey, Port, Service, ServiceGroup, ServiceKey, Station, Target, WAYS,
+    ABI_VERSION, Address, Bucket, CHUNK, Chunk, Control, Descriptor, FormerRing, HEARTBEAT_OFFSET,
+    HashKey, IdleTicks, Pin, PinKey, Port, Service, ServiceGroup, ServiceKey, Station, Target,
+    Translation, TranslationKey, WAYS,
 };
 
 use super::{
@@ -27,6 +28,7 @@ pub struct Kernel {
     addresses: HashMap<MapData, Address, u32>,
     ports: Mapped<Port>,
     rows: Mapped<Descriptor>,
+    formers: Mapped<FormerRing>,
     slots: Mapped<Chunk>,
     targets: Mapped<Target>,
     service_groups: HashMap<MapData, ServiceGroup, u32>,
@@ -34,6 +36,7 @@ pub struct Kernel {
     clients: Clients,
     pub(super) flows: Mapped<Bucket>,
     pub(super) pins: HashMap<MapData, PinKey, Pin>,
+    pub(super) translations: HashMap<MapData, TranslationKey, Translation>,
     counters: Counters,
 }
 
@@ -52,6 +55,7 @@ impl Kernel {
             addresses: hash_map(&pins, "ADDRESSES")?,
             ports: mapped(&pins, "PORTS")?,
             rows: mapped(&pins, "RINGS")?,
+            formers: mapped(&pins, "FORMER_RINGS")?,
             slots: mapped(&pins, "SLOTS")?,
             targets: mapped(&pins, "TARGETS")?,
             service_groups: hash_map(&pins, "SERVICE_GROUPS")?,
@@ -59,6 +63,7 @@ impl Kernel {
             clients: Clients::open(&pins)?,
             flows: mapped(&pins, "FLOWS")?,
             pins: hash_map(&pins, "AFFINITY_PINS")?,
+            translations: hash_map(&pins, "TRANSLATIONS")?,
             counters: Counters::open(&pins)?,
         })
     }
@@ -94,6 +99,8 @@ impl Kernel {
         tables.rows = (0..self.rows.len())
             .map(|row| self.rows.load(row))
             .collect();
+        let formers = (0..self.formers.len()).map(|row| (row, self.formers.load(row)));
+        tables.formers = formers.filter(|(_, it)| *it != FormerRing::NONE).collect();
         let chunks = (0..self.slots.len()).map(|chunk| self.slots.load(chunk));
         tables.slots = chunks.flat_map(|Chunk(slots)| slots).collect();
         let ids = 1..u16::try_from(self.targets.len()).unwrap_or(u16::MAX);
@@ -157,6 +164,7 @@ impl Kernel {
                 _ => self.addresses.insert(address, services, 0),
             }
             .map_err(|e| failed("ADDRESSES", e))?,
+            Change::SetFormer { row, former } => self.formers.store(*row, former),
             Change::SetPort { port, services } => self.ports.store((*port).into(), services),
             Change::SetTarget { id, target } => self.targets.store((*id).into(), target),
             Change::WriteClients { buffer, table } => self.clients.write(*buffer, table)?,
@@ -235,10 +243,12 @@ impl Kernel {
         Ok(())
     }
 
-    /// Puts the key of the ring hash into force, if it is another one.
+    /// Puts the key of the ring hash into force, if it is another one. By that, no flow stands in a former
+    /// ring where it stood before.
     pub(super) fn set_ring_key(&self, ring_key: HashKey) {
         let found = self.control.load(0);
         if found.ring_key != ring_key {
+            (0..self.formers.len()).for_each(|row| self.formers.store(row, &FormerRing::NONE));
             self.control.store(0, &Control { ring_key, ..found });
         }
     }

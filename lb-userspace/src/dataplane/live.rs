@@ -41,15 +41,18 @@ pub struct Live {
     pub flows: BTreeMap<u16, u64>,
     /// Clients that are pinned to a target, by service; each service with affinity is in it.
     pub pins: BTreeMap<ServiceKey, u64>,
+    /// Flows to `full-nat` targets that are translated.
+    pub translations: u64,
 }
 
 impl Kernel {
-    /// What is live at the tick `now`, of the services in `tables`. Every pin is asked for, which takes a
-    /// second for a million.
+    /// What is live at the tick `now`, of the services in `tables`. Every pin and translation is asked for,
+    /// which takes a second for a million.
     pub fn live(&self, tables: &Tables, now: u32) -> Result<Live, Refusal> {
         Ok(Live {
             flows: self.named(now),
             pins: self.pinned(tables, now)?,
+            translations: self.translated(now)?,
         })
     }
 
@@ -115,6 +118,16 @@ impl Kernel {
             is_wanted.then(|| ClientFlow::of(port, entry, now))
         };
         (0..=u16::MAX).filter_map(flow).collect()
+    }
+
+    fn translated(&self, now: u32) -> Result<u64, Refusal> {
+        let idle = self.idle();
+        let mut live = 0;
+        for pair in self.translations.iter() {
+            let (_, translation) = pair.map_err(|e| failed("TRANSLATIONS", e))?;
+            live += u64::from(translation.is_live(now, &idle));
+        }
+        Ok(live)
     }
 
     fn pinned(&self, tables: &Tables, now: u32) -> Result<BTreeMap<ServiceKey, u64>, Refusal> {

@@ -33,7 +33,7 @@ pub use self::{
     contents::{ClassContents, Fate, RingContents, ServiceContents},
     counters::Totals,
     detach::{Detached, detach},
-    diff::{DoesNotFit, Plan, collect, diff, row_length},
+    diff::{DoesNotFit, Grace, Plan, collect, diff, expire, row_length},
     host::check_host,
     interface::Mode,
     kernel::Kernel,

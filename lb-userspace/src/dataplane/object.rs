@@ -102,6 +102,8 @@ fn load_as<'a>(
     let reply_limit = per_tick(edge.reply_limit);
     let nat_first = u32::from(*edge.nat.ports.start());
     let nat_count = u32::from(*edge.nat.ports.end()) - nat_first + 1;
+    let tunnel_hops = u8::from(edge.tunnels.are_hops);
+    let [more_v4, more_v6] = edge.tunnels.more_sources();
     let answer_echo = u8::from(edge.answer_echo);
     let packet_log = u8::from(edge.packet_log && !proves);
     let proof = u8::from(proves);
@@ -109,11 +111,14 @@ fn load_as<'a>(
         .override_global("ANSWER_ECHO", &answer_echo, true)
         .override_global("FLOW_MASK", &flow_mask, true)
         .override_global("INSERT_LIMIT", &insert_limit, true)
+        .override_global("MORE_SOURCES_V4", &more_v4, true)
+        .override_global("MORE_SOURCES_V6", &more_v6, true)
         .override_global("NAT_FIRST_PORT", &nat_first, true)
         .override_global("NAT_PORT_COUNT", &nat_count, true)
         .override_global("PACKET_LOG", &packet_log, true)
         .override_global("REPLY_LIMIT", &reply_limit, true)
         .override_global("PROOF", &proof, true)
+        .override_global("TUNNEL_HOPS", &tunnel_hops, true)
         .load(OBJECT)
         .map_err(|error| no_tables(reason(&error)))
 }

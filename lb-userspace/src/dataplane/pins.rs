@@ -55,10 +55,11 @@ impl Pins {
 
     /// The links that are pinned; none if there is no directory.
     pub(super) fn links(&self) -> Result<Vec<PathBuf>, Refusal> {
-        let entries = match fs::read_dir(&self.dir) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            entries => entries.map_err(|e| unusable_pins(self.dir.display(), e))?,
-        };
+        if !self.dir.exists() {
+            return Ok(Vec::new());
+        }
+        let entries = fs::read_dir(&self.dir);
+        let entries = entries.map_err(|error| unusable_pins(self.dir.display(), error))?;
         let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
         let is_link = |path: &PathBuf| {
             let name = path.file_name().unwrap_or_default().to_string_lossy();

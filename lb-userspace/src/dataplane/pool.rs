@@ -29,6 +29,11 @@ impl Extent {
         }
     }
 
+    /// The number of chunks or elements.
+    pub(super) fn len(self) -> usize {
+        self.end - self.start
+    }
+
     /// The first chunk or element.
     pub(super) fn start(self) -> usize {
         self.start

@@ -1,3 +1,5 @@
+mod retired;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     net::IpAddr,
@@ -5,10 +7,11 @@ use std::{
 };
 
 use lb_common::{
-    Address, Affinity, CHUNK, Descriptor, LONG_NETWORKS, Port, Row, Service, ServiceGroup,
-    ServiceKey, Target, V6_PREFIXES,
+    Address, Affinity, CHUNK, Descriptor, FormerRing, LONG_NETWORKS, Port, Row, Service,
+    ServiceGroup, ServiceKey, Target, V6_PREFIXES,
 };
 
+use self::retired::Retired;
 use super::{Change, pool::Extent};
 use crate::table::{ClassTable, TargetKey, group_id};
 
@@ -51,8 +54,8 @@ impl Capacity {
 /// A mirror of what the maps hold, with the ids and places in use there.
 ///
 /// A class is in use while some client has its number; a row while a published service names it; a
-/// part of the ring pool while a row in use points to it for a class in use. What goes out of use is
-/// retired: a packet may still be looking at it. It is not
+/// part of the ring pool while a row in use points to it for a class in use, or did before it changed and
+/// that counts. What goes out of use is retired: a packet may still be looking at it. It is not
 /// written again before [`Self::release`] was called twice.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Tables {
@@ -61,6 +64,8 @@ pub struct Tables {
     pub(super) addresses: BTreeMap<Address, u32>,
     pub(super) ports: BTreeMap<u16, Port>,
     pub(super) rows: Vec<Descriptor>,
+    /// What rows showed before they changed, by their indices, as long as that counts.
+    pub(super) formers: BTreeMap<u32, FormerRing>,
     pub(super) slots: Vec<u16>,
     pub(super) targets: BTreeMap<u16, Target>,
     /// The groups whose targets may serve a service besides its own.
@@ -75,17 +80,6 @@ pub struct Tables {
     pub(super) retired: [Retired; 2],
 }
 
-/// What a packet may still be looking at.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub(super) struct Retired {
-    pub(super) services: BTreeSet<u32>,
-    pub(super) rows: Vec<Row>,
-    pub(super) rings: Vec<Descriptor>,
-    pub(super) classes: BTreeSet<u16>,
-    /// Whether a buffer of client prefixes is among it.
-    pub(super) clients: bool,
-}
-
 impl Tables {
     /// The maps as they are when they were just made.
     pub fn new(capacity: Capacity) -> Self {
@@ -95,6 +89,7 @@ impl Tables {
             addresses: BTreeMap::new(),
             ports: BTreeMap::new(),
             rows: vec![Descriptor::NO_ANSWER; capacity.rows as usize],
+            formers: BTreeMap::new(),
             slots: vec![0; capacity.ring_slots as usize],
             targets: BTreeMap::new(),
             service_groups: BTreeSet::new(),
@@ -216,6 +211,7 @@ impl Tables {
             Change::SetAddress { address, services } => {
                 set(&mut self.addresses, *address, *services)
             }
+            Change::SetFormer { row, former } => self.set_former(*row, *former),
             Change::SetPort { port, services } => set(&mut self.ports, *port, *services),
             Change::SetTarget { id, target } => {
                 self.targets.insert(*id, *target);
@@ -228,17 +224,14 @@ impl Tables {
         }
     }
 
-    /// Makes free what was retired before the last call. To be called every turn: what was retired
-    /// rests for at least one, and packets take microseconds.
-    pub fn release(&mut self) {
-        let [recent, rested] = &mut self.retired;
-        *rested = std::mem::take(recent);
-    }
-
     /// The ring that a row points to, or what it says instead. A ring that is not in the pool, which
     /// only a foreign hand can have written, is none.
     pub(super) fn row(&self, row: u32) -> Descriptor {
-        let ring = self.rows.get(row as usize).copied().unwrap_or_default();
+        self.placed(self.rows.get(row as usize).copied().unwrap_or_default())
+    }
+
+    /// A descriptor, unless it is of a ring that is not in the pool.
+    pub(super) fn placed(&self, ring: Descriptor) -> Descriptor {
         if ring.answer().is_some() {
             return ring;
         }
@@ -293,40 +286,10 @@ impl Tables {
         rings.filter(|ring| ring.length() > 0)
     }
 
-    /// The ids that packets may still be looking at, without a service.
-    pub(super) fn retired_services(&self) -> BTreeSet<u32> {
-        let ids = self.retired.iter().flat_map(|retired| &retired.services);
-        ids.copied().collect()
-    }
-
-    /// The rows that packets may still be looking at, without a service.
-    pub(super) fn retired_rows(&self) -> impl Iterator<Item = Row> {
-        let retired = self.retired.iter();
-        retired.flat_map(|retired| retired.rows.iter().copied())
-    }
-
-    /// The rings that packets may still be looking at, without a row.
-    pub(super) fn retired_rings(&self) -> impl Iterator<Item = Descriptor> {
-        self.retired
-            .iter()
-            .flat_map(|retired| retired.rings.iter().copied())
-    }
-
-    /// The class numbers that packets may still have found, without a client.
-    pub(super) fn retired_classes(&self) -> BTreeSet<u16> {
-        let classes = self.retired.iter().flat_map(|retired| &retired.classes);
-        classes.copied().collect()
-    }
-
-    /// Whether packets may still be looking at the buffer of client prefixes that is not in use.
-    pub(super) fn other_buffer_rests(&self) -> bool {
-        self.retired.iter().any(|retired| retired.clients)
-    }
-
     /// Every target id in a slot that a packet may be looking at.
     pub(super) fn visible_targets(&self) -> BTreeSet<u16> {
         self.rings_in_use()
-            .chain(self.retired_rings())
+            .chain(self.rings_out_of_use())
             .flat_map(|ring| self.slots_of(ring))
             .copied()
             .collect()
@@ -344,40 +307,6 @@ impl Tables {
                 number.is_some_and(|it| self.clients_in_use().numbers().contains(&it))
             }
         })
-    }
-
-    fn leave(&mut self, row: Row) {
-        if self.services.values().all(|service| service.row != row) {
-            self.retired[0].rows.push(row);
-            let rings: Vec<_> = self.rings_of(row).collect();
-            rings.into_iter().for_each(|ring| self.retire(ring));
-        }
-    }
-
-    fn select(&mut self, buffer: u32) {
-        let before = self.clients_in_use().numbers().clone();
-        let rings: BTreeMap<_, _> = self.rings_in_use().map(|it| (it.offset(), it)).collect();
-        self.buffer = buffer;
-        self.clients = self.next_clients.take().unwrap_or_default();
-        let left: Vec<u16> = before
-            .difference(self.clients_in_use().numbers())
-            .copied()
-            .collect();
-        self.retired[0].classes.extend(left);
-        self.retired[0].clients = true;
-        let seen: BTreeSet<_> = self.rings_in_use().map(Descriptor::offset).collect();
-        let gone = rings
-            .into_iter()
-            .filter(|(offset, _)| !seen.contains(offset));
-        let gone: Vec<_> = gone.map(|(_, ring)| ring).collect();
-        gone.into_iter().for_each(|ring| self.retire(ring));
-    }
-
-    fn retire(&mut self, ring: Descriptor) {
-        let rings = &mut self.retired[0].rings;
-        if ring.length() > 0 && rings.last() != Some(&ring) {
-            rings.push(ring);
-        }
     }
 }
 

@@ -337,7 +337,10 @@ impl Engine {
             };
             let ours = match backend.forward {
                 Forward::FullNat => self.model.edge.nat.source(backend.address),
-                Forward::Gue { .. } | Forward::Ipip | Forward::L2Dsr => None,
+                Forward::Gue { .. } | Forward::Ipip => {
+                    self.model.edge.tunnels.source(backend.address)
+                }
+                Forward::L2Dsr => None,
             };
             spec.edge_address = ours.or(*edge_address);
             spec.mtu = mtu.saturating_sub(header);

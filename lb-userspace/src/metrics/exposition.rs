@@ -73,6 +73,9 @@ fn packets(snapshot: &Snapshot, text: &mut Text) {
     text.one(&names::FLOWS, [], Value::Count(edge.flows));
     let size = Value::Count(edge.flow_entries.into());
     text.one(&names::FLOW_TABLE_SIZE, [], size);
+    text.one(&names::TRANSLATIONS, [], Value::Count(edge.translations));
+    let size = Value::Count(edge.nat_entries.into());
+    text.one(&names::NAT_SIZE, [], size);
 }
 
 fn services(snapshot: &Snapshot, text: &mut Text) {

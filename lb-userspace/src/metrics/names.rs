@@ -87,6 +87,10 @@ metrics! {
     Gauge FLOWS = "waggle_flow_table_live_entries" [];
     /// Entries that the flow table has place for.
     Gauge FLOW_TABLE_SIZE = "waggle_flow_table_size_entries" [];
+    /// Flows to full-nat backends that are translated, counted at most every ten seconds.
+    Gauge TRANSLATIONS = "waggle_nat_live_entries" [];
+    /// Flows that can be translated at a time.
+    Gauge NAT_SIZE = "waggle_nat_size_entries" [];
 
     /// What a service is.
     Gauge SERVICE = "waggle_service_info" ["service", "address", "protocol", "port", "group"];

@@ -156,7 +156,7 @@ impl Identity {
     /// The backend that a target in the kernel's tables leads to; none if the id is free.
     pub fn of(target: &Target) -> Option<Self> {
         let port = u16::from_be_bytes(target.nat.port);
-        let forward = Forward::of_mode(target.forward.mode(), port)?;
+        let forward = Forward::of_mode(target.mode, port)?;
         Some(Self {
             address: target.address.into(),
             forward,

@@ -66,6 +66,7 @@ fn edge(old: &Model, new: &Model, lines: &mut Vec<String>) {
     let (a, b) = (&old.edge, &new.edge);
     let changed = [
         ("startup_grace", a.startup_grace != b.startup_grace),
+        ("ring_grace", a.ring_grace != b.ring_grace),
         ("nat_source", a.nat.sources != b.nat.sources),
         ("flow_idle", a.flow_idle != b.flow_idle),
         ("location", a.location != b.location),
@@ -95,6 +96,8 @@ pub fn needs_restart(old: &Model, new: &Model) -> Vec<&'static str> {
         ("affinity_entries", a.affinity_entries != b.affinity_entries),
         ("nat_ports", a.nat.ports != b.nat.ports),
         ("nat_entries", a.nat.entries != b.nat.entries),
+        ("tunnel_hop", a.tunnels.are_hops != b.tunnels.are_hops),
+        ("tunnel_sources", a.tunnels.sources != b.tunnels.sources),
     ]
     .into_iter()
     .filter_map(|(key, differs)| differs.then_some(key))

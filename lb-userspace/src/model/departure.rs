@@ -1,6 +1,6 @@
 use std::fmt;
 
-use lb_common::{Exit, ForwardMode};
+use lb_common::{Exit, ForwardMode, Target};
 
 /// Where frames to a backend go.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -15,10 +15,18 @@ impl Departure {
     /// Out by the interface that the packet came by, without tags.
     pub const AS_IT_CAME: Self = Self::Out(Exit::SAME);
 
-    /// How the packet program knows a mode of packets that go there, and the exit.
-    pub fn of(self, mode: ForwardMode) -> (ForwardMode, Exit) {
+    /// Where a target in the kernel's tables leads.
+    pub fn to(target: &Target) -> Self {
+        match target.forward.mode() {
+            ForwardMode::HOST => Self::Host,
+            _ => Self::Out(target.exit),
+        }
+    }
+
+    /// How the packet program forwards packets of a mode that go there, and the exit.
+    pub fn by(self, mode: ForwardMode) -> (ForwardMode, Exit) {
         match self {
-            Self::Host => (mode.staying(), Exit::SAME),
+            Self::Host => (ForwardMode::HOST.elsewhere(), Exit::SAME),
             Self::AS_IT_CAME => (mode, Exit::SAME),
             Self::Out(exit) => (mode.elsewhere(), exit),
         }
@@ -34,7 +42,10 @@ impl fmt::Display for Departure {
             let before = if i == 0 { " in VLAN " } else { "." };
             write!(f, "{before}{vlan}")?;
         }
-        Ok(())
+        match exit.interface {
+            0 => Ok(()),
+            index => write!(f, " out of interface {index}"),
+        }
     }
 }
 
@@ -55,21 +66,17 @@ mod tests {
             interface: 3,
             ..Exit::SAME
         };
-        for (departure, leaves_as_it_came, stays) in [
-            (Departure::AS_IT_CAME, true, false),
-            (Departure::Out(tagged), false, false),
-            (Departure::Out(by_another), false, false),
-            (Departure::Host, false, true),
+        for (departure, forward, exit) in [
+            (Departure::AS_IT_CAME, mode, Exit::SAME),
+            (Departure::Out(tagged), mode.elsewhere(), tagged),
+            (Departure::Out(by_another), mode.elsewhere(), by_another),
+            (Departure::Host, ForwardMode::HOST.elsewhere(), Exit::SAME),
         ] {
-            let (found, exit) = departure.of(mode);
-            assert_eq!(found.mode(), mode);
-            assert_eq!(found.leaves_as_it_came(), leaves_as_it_came);
-            assert_eq!(found.stays(), stays);
-            let expected = match departure {
-                Departure::Out(exit) => exit,
-                Departure::Host => Exit::SAME,
-            };
-            assert_eq!(exit, expected);
+            assert_eq!(departure.by(mode), (forward, exit));
+            assert_eq!(
+                forward.leaves_as_it_came(),
+                departure == Departure::AS_IT_CAME
+            );
         }
     }
 
@@ -83,6 +90,9 @@ mod tests {
             (both, " in VLAN 100.200"),
         ] {
             let exit = Exit { tags, ..Exit::SAME };
+            assert_eq!(Departure::Out(exit).to_string(), expected);
+            let exit = Exit { tags, interface: 3 };
+            let expected = format!("{expected} out of interface 3");
             assert_eq!(Departure::Out(exit).to_string(), expected);
         }
     }

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use super::{FlowIdle, Location, Name};
+use super::{FlowIdle, Location, Name, Tunnels};
 
 /// How the program is attached to the interfaces.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, serde::Deserialize, serde::Serialize)]
@@ -44,6 +44,8 @@ pub struct Edge {
     pub location: Option<Location>,
     /// How long after the start a service whose group is still undecided is published anyway.
     pub startup_grace: Duration,
+    /// How long the ring before a change counts for packets of connections that no entry knows.
+    pub ring_grace: Duration,
     /// Entries of the flow table; a power of two, at least 64.
     pub flow_entries: u32,
     /// How long flows are remembered.
@@ -60,6 +62,8 @@ pub struct Edge {
     pub affinity_entries: u32,
     /// How packets to `full-nat` backends are translated.
     pub nat: Nat,
+    /// What is set for all tunnels.
+    pub tunnels: Tunnels,
 }
 
 /// How packets to `full-nat` backends are translated.

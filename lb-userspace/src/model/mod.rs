@@ -22,6 +22,7 @@ mod service;
 mod share;
 mod stage;
 mod trust;
+mod tunnels;
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -50,6 +51,7 @@ pub use self::{
         UnhealthyRegion, UnhealthySubnet,
     },
     trust::{Authorities, Trust},
+    tunnels::Tunnels,
 };
 use crate::whereabouts::Whereabouts;
 

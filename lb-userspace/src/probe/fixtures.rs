@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 use crate::{
     model::{
         Backend, Edge, FlowIdle, Forward, Group, HealthRule, HttpProbe, Initial, Method, Model,
-        Name, Nat, Probe, ProbeKind, ProbedAt, Smoothing, StatusRange, XdpMode,
+        Name, Nat, Probe, ProbeKind, ProbedAt, Smoothing, StatusRange, Tunnels, XdpMode,
     },
     policy::fixtures,
 };
@@ -80,6 +80,7 @@ pub(super) fn model(groups: impl IntoIterator<Item = Group>) -> Model {
             metrics: None,
             location: None,
             startup_grace: Duration::from_secs(10),
+            ring_grace: Duration::ZERO,
             flow_entries: 64,
             flow_idle: FlowIdle::DEFAULT,
             ring_slots: 0,
@@ -87,6 +88,10 @@ pub(super) fn model(groups: impl IntoIterator<Item = Group>) -> Model {
             reply_limit: 0,
             answer_echo: true,
             affinity_entries: 0,
+            tunnels: Tunnels {
+                are_hops: true,
+                sources: Vec::new(),
+            },
             nat: Nat {
                 sources: Vec::new(),
                 ports: 61_000..=65_535,

@@ -4,7 +4,7 @@ use lb_common::{Answer, Descriptor, Proof, Target, Tuple, VERDICTS, Verdict};
 
 use super::{Decided, Difference, Found, Judgement, Run, chance::likely};
 use crate::{
-    model::{Identity, Mac},
+    model::{Departure, Identity, Mac},
     policy::Outcome,
     table::{Destination, slots_hash},
 };
@@ -166,12 +166,13 @@ impl Case<'_> {
     fn way(&self, target: &Target) -> String {
         match Identity::of(target) {
             Some(identity) => format!(
-                "{} at {} in group {:08x}, {} by {}, MTU {}",
+                "{} at {} in group {:08x}, {} by {}{}, MTU {}",
                 self.named(identity),
                 identity.address,
                 target.group,
                 identity.forward.as_str(),
                 Mac(target.next_hop),
+                Departure::to(target),
                 target.mtu
             ),
             None => "nobody".to_owned(),

@@ -76,6 +76,7 @@ impl Rig {
             mtu: 1500,
             state: TargetState(TargetState::TAKES_NEW),
             forward: identity.forward.mode(),
+            mode: identity.forward.mode(),
             group: 7,
             identity: 1,
             address: identity.address.into(),

@@ -70,6 +70,14 @@ refusals! {
     "many-interfaces" many_interfaces(number, most):
         "{number} interfaces are given"; "use {most} at most";
 
+    /// The text is no prefix, and no other way to say several addresses will do here.
+    "bad-prefix" bad_prefix(given, wanted):
+        "{given} is no prefix"; "use {wanted}";
+
+    /// A tunnel comes from the addresses of one prefix of its outer family.
+    "several-tunnel-sources" several_tunnel_sources():
+        "has several prefixes of one family"; "leave one of each";
+
     /// A tag has twelve bits for its VLAN, and all of them set mean something else (IEEE 802.1Q).
     "bad-vlan" bad_vlan(given):
         "{given} is no VLAN"; "use 1 to 4094, 0 for frames without a tag, or two like `[100, 200]`, the outer first";

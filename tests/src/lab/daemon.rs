@@ -16,8 +16,8 @@ use super::{
     wait::{DEADLINE, wait_until},
 };
 
-/// The configuration of a daemon, less what the lab knows better: the edge's name, interface and
-/// paths.
+/// The configuration of a daemon, less what the lab knows better: the edge's name, paths, and interface
+/// unless other ones are given.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Settings<'a> {
     /// Further lines of the table `[edge]`.
@@ -60,8 +60,12 @@ impl<'lab> Daemon<'lab> {
 
     /// Writes another configuration; the daemon does not know of it before `waggle reload`.
     pub fn configure(&self, settings: Settings<'_>) {
+        let interfaces = match settings.edge.contains("interfaces = ") {
+            true => String::new(),
+            false => format!("interfaces = [\"{INTERFACE}\"]\n"),
+        };
         let text = format!(
-            "[edge]\nname = \"{}\"\ninterfaces = [\"{INTERFACE}\"]\npin_dir = \"{}\"\n\
+            "[edge]\nname = \"{}\"\n{interfaces}pin_dir = \"{}\"\n\
              state_dir = \"{}\"\ncontrol = \"{}\"\n{}\n{}",
             self.edge.name(),
             self.pins().display(),

@@ -34,6 +34,7 @@ mod pass;
 mod process;
 mod scratch;
 pub mod traffic;
+mod trunk;
 pub mod udp;
 mod wait;
 mod wrk;
@@ -61,6 +62,7 @@ pub use self::{
     process::{Outcome, Process},
     scratch::Scratch,
     traffic::Traffic,
+    trunk::Trunk,
     udp::UdpServer,
     wait::{DEADLINE, now, wait_until},
     wrk::{Load, Wrk},
@@ -132,7 +134,7 @@ pub struct Lab {
     /// The bridge `br0`, and `br1` if a host is far; their ports are called like the hosts behind them.
     pub switch: Namespace,
     /// Held so that the edges' peers go on to have their program.
-    _pass: Vec<OwnedFd>,
+    pass: Vec<OwnedFd>,
 }
 
 impl Lab {
@@ -195,7 +197,7 @@ impl Lab {
             far_backends,
             router,
             switch,
-            _pass: pass,
+            pass,
         }
     }
 

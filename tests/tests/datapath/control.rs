@@ -100,6 +100,11 @@ fn errors(packet: &Packet) -> Vec<Vec<u8>> {
     }
 }
 
+/// One of them.
+pub(crate) fn error_about(packet: &Packet) -> Vec<u8> {
+    errors(packet).remove(0)
+}
+
 fn packets() -> [Packet; 4] {
     [syn(), syn().udp(), syn_v6(), syn_v6().udp()]
 }

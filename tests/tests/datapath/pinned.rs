@@ -12,7 +12,7 @@ use lb_tests::{
 };
 use lb_userspace::{
     config,
-    dataplane::{Kernel, Tables, diff},
+    dataplane::{Grace, Kernel, Tables, diff},
     engine::{AdminChange, Engine, Event, Override, Saved, Subject},
     model::{Admin, Departure, Mac},
     neighbour::Way,
@@ -99,7 +99,7 @@ impl Rig {
         self.now += Duration::from_secs(1);
         self.engine.handle(event, self.now).expect("a good event");
         let image = self.engine.image().expect("an image");
-        let plan = diff(&self.tables, image).expect("an image that fits");
+        let plan = diff(&self.tables, image, Grace::OFF).expect("an image that fits");
         for change in &plan.changes {
             self.kernel.execute(change).expect("a change");
             self.tables.apply(change);

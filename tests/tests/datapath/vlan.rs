@@ -1,6 +1,6 @@
 //! VLAN tags in and out, targets that leave by another interface, and those that are the edge itself.
 
-use lb_common::{Exit, Station, Tags, Target, Verdict};
+use lb_common::{Exit, ForwardMode, Station, Tags, Target, Verdict};
 use lb_tests::datapath::{
     edge::{self, Edge, LOOPBACK, Ran, Settings, WEB, XDP_DROP, XDP_PASS, XDP_REDIRECT, XDP_TX},
     packet::{ACK, FIN, MORE_FRAGMENTS, Packet, RST, syn, syn_v6},
@@ -333,7 +333,7 @@ fn packets_for_a_backend_on_the_edge_itself_go_up_as_they_came_and_their_flow_is
             edge.set_target(
                 1,
                 Target {
-                    forward: target.forward.staying(),
+                    forward: ForwardMode::HOST.elsewhere(),
                     ..target
                 },
             );

@@ -14,8 +14,8 @@ use aya::{
 };
 use lb_common::{HashKey, Protocol, ServiceKey};
 use lb_userspace::{
-    dataplane::{Kernel, Started, Tables, diff},
-    model::{Departure, Edge, FlowIdle, Forward, Identity, Mac, Nat, XdpMode},
+    dataplane::{Grace, Kernel, Started, Tables, diff},
+    model::{Departure, Edge, FlowIdle, Forward, Identity, Mac, Nat, Tunnels, XdpMode},
     refusal::{Refusal, Refused},
     table::{Image, Ring, ServiceSpec, TargetKey, TargetSpec},
 };
@@ -69,6 +69,7 @@ pub(crate) fn edge_in(dir: &Path) -> Edge {
         metrics: None,
         location: None,
         startup_grace: Duration::from_secs(10),
+        ring_grace: Duration::from_secs(10),
         flow_entries: 1024,
         flow_idle: FlowIdle::DEFAULT,
         ring_slots: 4096,
@@ -76,6 +77,10 @@ pub(crate) fn edge_in(dir: &Path) -> Edge {
         reply_limit: 1000,
         answer_echo: true,
         affinity_entries: 1024,
+        tunnels: Tunnels {
+            are_hops: true,
+            sources: Vec::new(),
+        },
         nat: Nat {
             sources: Vec::new(),
             ports: 61_000..=65_535,
@@ -175,7 +180,8 @@ pub(crate) fn image(backends: &[u8]) -> Image {
 
 /// Does to the maps and to their mirror what it takes to show `image`.
 pub(crate) fn show(kernel: &mut Kernel, tables: &mut Tables, image: &Image) {
-    let plan = diff(tables, image).unwrap();
+    let grace = Grace { now: 1, ticks: 100 };
+    let plan = diff(tables, image, grace).unwrap();
     assert!(!plan.later);
     for change in &plan.changes {
         kernel.execute(change).unwrap();
@@ -196,8 +202,14 @@ pub(crate) fn map_ids(edge: &Edge) -> BTreeMap<String, u32> {
         .collect()
 }
 
+/// Where the only link is pinned.
+pub(crate) fn link_pin(edge: &Edge) -> PathBuf {
+    let index = nix::net::if_::if_nametoindex("edge0").unwrap();
+    edge.pin_dir.join(format!("link-{index}"))
+}
+
 pub(crate) fn link_id(edge: &Edge) -> u32 {
-    let link = FdLink::from(PinnedLink::from_pin(edge.pin_dir.join("link")).unwrap());
+    let link = FdLink::from(PinnedLink::from_pin(link_pin(edge)).unwrap());
     link.info().unwrap().id()
 }
 

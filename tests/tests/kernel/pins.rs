@@ -11,7 +11,7 @@ use lb_userspace::{
     model::Edge,
 };
 
-use crate::host::{Host, array, line, map_ids, program_on, refusal, run, start};
+use crate::host::{Host, array, line, link_pin, map_ids, program_on, refusal, run, start};
 
 #[test]
 fn changed_sizes_are_refused_and_the_program_runs_on() {
@@ -193,7 +193,7 @@ fn a_program_whose_link_someone_holds_is_told_to_be_still_there() {
     let host = Host::new();
     let edge = host.edge();
     drop(start(&edge));
-    let held = PinnedLink::from_pin(edge.pin_dir.join("link")).unwrap();
+    let held = PinnedLink::from_pin(link_pin(&edge)).unwrap();
     let line = line(detach(&edge.pin_dir));
     assert!(line.starts_with("error[still-attached]: "), "{line}");
     assert!(!edge.pin_dir.exists() && program_on("edge0").is_some());

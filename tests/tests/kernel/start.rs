@@ -1,6 +1,6 @@
 use std::{env, fs, os::unix::process::CommandExt as _, process::Command};
 
-use lb_common::Control;
+use lb_common::{Control, FormerRing};
 use lb_userspace::{
     dataplane::{Kernel, Mode, Started, Tables, check_host, detach},
     model::{Edge, XdpMode},
@@ -8,7 +8,8 @@ use lb_userspace::{
 use nix::sched::{CloneFlags, unshare};
 
 use crate::host::{
-    Host, array, image, key, line, link_id, map_ids, program_on, refusal, run, show, start,
+    Host, array, image, key, line, link_id, link_pin, map_ids, program_on, refusal, run, show,
+    start,
 };
 
 /// How the program is attached to each interface.
@@ -63,6 +64,26 @@ fn the_program_outlives_the_daemon_and_is_adopted_without_a_gap() {
     assert_eq!(secrets(), secret);
     let control = array::<Control>(&edge, "CONTROL").get(&0, 0).unwrap();
     assert_eq!(control.ring_key, key(2));
+}
+
+#[test]
+fn former_rings_outlive_the_daemon_but_not_the_key_of_their_hash() {
+    let host = Host::new();
+    let edge = host.edge();
+    let mut first = start(&edge);
+    let mut tables = first.kernel.read_tables().unwrap();
+    show(&mut first.kernel, &mut tables, &image(&[1, 2]));
+    show(&mut first.kernel, &mut tables, &image(&[2]));
+    drop(first);
+    let formers = || {
+        let formers = array::<FormerRing>(&edge, "FORMER_RINGS");
+        let some = formers.iter().map(Result::unwrap);
+        some.filter(|former| *former != FormerRing::NONE).count()
+    };
+    drop(start(&edge));
+    assert_eq!(formers(), 1);
+    drop(Kernel::start(&edge, key(2)).unwrap_or_else(|error| panic!("{error}")));
+    assert_eq!(formers(), 0);
 }
 
 #[test]
@@ -273,7 +294,7 @@ fn a_link_that_can_not_be_judged_is_kept() {
     let fdinfo = format!("/proc/{}/fdinfo", std::process::id());
     run(&format!("mount -t tmpfs none {fdinfo}"));
     let line = refusal(&edge);
-    let link = edge.pin_dir.join("link");
+    let link = link_pin(&edge);
     assert!(line.starts_with("error[unknown-link]: "), "{line}");
     assert!(line.contains(&link.display().to_string()), "{line}");
     assert!(line.contains("`waggle detach`"), "{line}");

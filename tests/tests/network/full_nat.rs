@@ -8,7 +8,7 @@ use lb_tests::lab::{
     wait_until,
 };
 
-use super::rig::{WEB, verdict, wait_health};
+use super::rig::{WEB, status, verdict, wait_health};
 
 /// Longer than any test: the load is ended when the test has seen enough.
 const LONG: Duration = Duration::from_secs(120);
@@ -91,6 +91,12 @@ fn backends_that_know_nothing_serve_on_another_port_also_while_the_daemon_is_kil
     }
     assert_eq!(verdict(&daemon, "untranslated"), 0);
     assert!(verdict(&daemon, "returned") > 1000);
+    let edge = &status(&daemon)["edge"];
+    let live = edge["translations"].as_u64().expect("a number");
+    assert!((300..=65_536).contains(&live), "{edge:#}");
+    assert_eq!(edge["nat_entries"], 65_536);
+    let text = daemon.waggle(&["status"]).stdout;
+    assert!(text.contains(" of 65536 translations live\n"), "{text}");
 }
 
 #[test]
@@ -138,4 +144,29 @@ fn connections_come_from_the_address_and_the_ports_that_are_set_for_them() {
         }
     }
     assert_eq!(seen, 20);
+}
+
+#[test]
+fn ports_that_the_edge_itself_may_use_are_warned_of_until_they_are_reserved() {
+    let lab = lab();
+    lab.edge()
+        .sysctl(&[("ipv4/ip_local_port_range", "32768 60999")]);
+    let daemon = start(&lab, "nat_ports = \"60000-60999\"");
+    let warned = || {
+        let text = daemon.waggle(&["status"]).stdout;
+        let warnings = status(&daemon)["warnings"]
+            .as_array()
+            .expect("a list")
+            .len();
+        assert_eq!(
+            text.contains("WARNING edge.nat_ports: "),
+            warnings == 1,
+            "{text}"
+        );
+        warnings == 1
+    };
+    assert!(warned());
+    lab.edge()
+        .sysctl(&[("ipv4/ip_local_reserved_ports", "60000-60999")]);
+    assert!(!warned());
 }

@@ -197,7 +197,7 @@ fn a_kernel_that_is_too_old_or_does_not_tell_is_refused() {
     refused(
         &in_mounts(&lab, &old, &run),
         "old-kernel",
-        &["5.11", "5.10.0-28-amd64"],
+        &["5.12", "5.10.0-28-amd64"],
     );
     let hidden = in_mounts(&lab, "mount -t tmpfs none /proc", &run);
     refused(&hidden, "no-proc", &["mount /proc"]);

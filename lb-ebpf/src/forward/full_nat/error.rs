@@ -92,7 +92,7 @@ fn v4(
     cursor.skip(options)?;
     let message: &mut Icmp = cursor.take()?;
     let quoted: &mut Ipv4Hdr = cursor.take()?;
-    hop::take(&mut Frame::V4(&mut *frame))?;
+    hop::take(&mut Frame::V4(&mut *frame), 1)?;
     l2_dsr::write(&mut frame.ethernet, next_hop, source);
 
     let outer = Change::default()
@@ -129,7 +129,7 @@ fn v6(
     let frame: &mut FrameV6 = cursor.take()?;
     let message: &mut Icmp = cursor.take()?;
     let quoted: &mut Ipv6Hdr = cursor.take()?;
-    hop::take(&mut Frame::V6(&mut *frame))?;
+    hop::take(&mut Frame::V6(&mut *frame), 1)?;
     l2_dsr::write(&mut frame.ethernet, next_hop, source);
 
     const SOURCE: usize = core::mem::offset_of!(Ipv6Hdr, src_addr);

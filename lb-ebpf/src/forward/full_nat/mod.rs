@@ -80,7 +80,7 @@ pub fn write(
         Family::V4 => Frame::V4(cursor.take()?),
         Family::V6 => Frame::V6(cursor.take()?),
     };
-    hop::take(&mut frame)?;
+    hop::take(&mut frame, 1)?;
     l2_dsr::write(frame.ethernet(), next_hop, source);
     let change = match frame {
         Frame::V4(frame) => readdress_v4(frame, from, to),

@@ -16,10 +16,10 @@ use super::{
         clock, counted, flows,
         outcome::Outcome,
         packet::Packet,
-        pins::{self, Shape},
+        pins::{Content, Shape},
         services,
         tables::{self, Target, TranslationSlot},
-        unsent,
+        unsent, ways,
     },
     Probes, back_to_sender,
 };
@@ -32,9 +32,9 @@ pub(in super::super) fn open(
     shape: Shape,
     target: u16,
 ) -> Outcome {
-    let mut packet = Packet::new(context);
+    let packet = Packet::new(context);
     let bytes = packet.length();
-    let Some((flow, [from, _])) = pins::parsed(&mut packet.cursor(), family, shape) else {
+    let Some(Content { flow, from, .. }) = ways::content(context, family, shape) else {
         return counted(Verdict::NotOurs, bytes);
     };
     let Some(service) = services::find(&flow.tuple) else {
@@ -42,7 +42,7 @@ pub(in super::super) fn open(
     };
     let made = Target::of(target).ok_or(Verdict::NoTarget);
     let opened = made.and_then(|target| {
-        let back = (from, back_to_sender(&packet, &target));
+        let back = (Mac::of_number(from), back_to_sender(&packet, &target));
         translation(&flow, &target, back)
     });
     match opened {

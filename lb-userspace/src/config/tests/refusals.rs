@@ -49,7 +49,26 @@ const CASES: &[(&str, &str, &str)] = &[
     ("bad-duration", "[edge]", "[edge]\nstartup_grace = \"soon\""),
     ("relative-path", "[edge]", "[edge]\nstate_dir = \"waggle\""),
     ("bad-interface-name", "\"eth0\"", "\"eth0:1\""),
-    ("several-interfaces", "\"eth0\"", "\"eth0\", \"eth1\""),
+    (
+        "interface-twice",
+        "\"eth0\"",
+        "\"eth0\", \"eth1\", \"eth0\"",
+    ),
+    (
+        "bad-vlan",
+        "address = \"10.0.0.1\"",
+        "address = \"10.0.0.1\"\nvlan = 4095",
+    ),
+    (
+        "bad-prefix",
+        "[edge]",
+        "[edge]\ntunnel_sources = [\"10.0.0.1\"]",
+    ),
+    (
+        "several-tunnel-sources",
+        "[edge]",
+        "[edge]\ntunnel_sources = [\"10.0.0.0/24\", \"10.0.1.0/24\"]",
+    ),
     ("empty-text", "[edge]", "[edge]\nring_key = \"\""),
     ("odd-size", "[edge]", "[edge]\nflow_entries = 1000"),
     ("backend-is-service", "\"10.0.0.1\"", "\"203.0.113.10\""),
@@ -262,8 +281,8 @@ fn classes(bits: u8) -> String {
     services.collect()
 }
 
-/// The cases in which the kernel's tables are too small for the rules.
-fn large() -> [(&'static str, String); 4] {
+/// The cases in which the kernel's tables are too small.
+fn large() -> [(&'static str, String); 5] {
     let text = with("\"http\"", "\"http\", port = 80");
     let halves = (0..8193_u32).map(|n| format!("{}/25", Ipv4Addr::from_bits(n << 8)));
     let every_second =
@@ -273,11 +292,13 @@ fn large() -> [(&'static str, String); 4] {
         service(&format!("d{n}"), 2000 + n, "g") + &rule(std::iter::once(client))
     });
     let others: String = others.collect();
+    let interfaces: Vec<_> = (0..65).map(|n| format!("\"eth{n}\"")).collect();
     [
         ("many-classes", format!("{text}{}", classes(15))),
         ("many-long-prefixes", format!("{text}{}", rule(halves))),
         ("many-v6-prefixes", format!("{text}{}", rule(every_second))),
         ("many-rows", format!("{text}{}{others}", classes(12))),
+        ("many-interfaces", with("\"eth0\"", &interfaces.join(", "))),
     ]
 }
 

@@ -325,7 +325,7 @@ pub(super) fn plan<'a>(
     wanted: &Wanted<'a>,
 ) -> Result<Plan<'a>, DoesNotFit> {
     let size = tables.slots.len();
-    let seen = tables.rings_in_use().chain(tables.retired_rings());
+    let seen = tables.rings_in_use().chain(tables.rings_out_of_use());
     let mut pool = Pool::new(size, seen.map(Extent::of));
     let mut plan = Plan {
         places: Places::default(),

@@ -1,4 +1,4 @@
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use lb_common::{Descriptor, Row, ServiceKey};
 
@@ -22,15 +22,15 @@ pub(super) struct Plan {
     /// What rows of services say that tell clients apart; to be done when those have left them that go
     /// to another.
     pub(super) point: Vec<Change>,
-    /// Where the rings begin that rows show.
-    shown: BTreeSet<u32>,
+    /// The rings that rows show, by where they begin.
+    pub(super) shown: BTreeMap<u32, Descriptor>,
 }
 
 impl Plan {
     /// Those of the new rings that some row shows. Rules can leave no client to a group.
     pub(super) fn used(&self, write: Vec<Change>) -> Vec<Change> {
         let is_shown = |change: &Change| match change {
-            Change::WriteSlots { offset, .. } => self.shown.contains(offset),
+            Change::WriteSlots { offset, .. } => self.shown.contains_key(offset),
             _ => true,
         };
         write.into_iter().filter(is_shown).collect()
@@ -60,7 +60,7 @@ pub(super) fn plan(
         rows: BTreeMap::new(),
         point_first: Vec::new(),
         point: Vec::new(),
-        shown: BTreeSet::new(),
+        shown: BTreeMap::new(),
     };
     let mut wanted = stay(tables, scope, rings, places);
     group_rows(tables, scope, &mut rows, &mut plan.rows)?;
@@ -84,7 +84,7 @@ pub(super) fn plan(
     let shared = in_use.filter(|row| row.classes() > 1);
     let shared: Vec<_> = shared.map(Extent::of_row).collect();
     let rings = wanted.values().filter(|ring| ring.length() > 0);
-    plan.shown = rings.map(|ring| ring.offset()).collect();
+    plan.shown = rings.map(|ring| (ring.offset(), *ring)).collect();
     for (row, descriptor) in wanted {
         if tables.rows[row as usize] != descriptor {
             let seen = shared.iter().any(|extent| extent.holds(row as usize));

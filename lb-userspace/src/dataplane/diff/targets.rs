@@ -87,11 +87,11 @@ fn forbid(
 ) -> impl Iterator<Item = Change> {
     let services: BTreeMap<u32, (ServiceKey, Service)> =
         tables.services().map(|it| (it.1.id, it)).collect();
-    let retired = tables.retired_rings().map(Extent::of);
-    let retired = retired.flat_map(|extent| &tables.slots[extent.slots()]);
+    let others = tables.rings_out_of_use().map(Extent::of);
+    let others = others.flat_map(|extent| &tables.slots[extent.slots()]);
     let targets = named
         .iter()
-        .chain(retired)
+        .chain(others)
         .filter_map(|id| tables.targets.get(id));
     let flowing: BTreeSet<u32> = targets.map(|target| target.group).collect();
     let resting = tables.retired_services();
@@ -130,7 +130,8 @@ fn bury(tables: &Tables, scope: &Scope<'_>) -> impl Iterator<Item = Change> {
 }
 
 fn wanted(key: &TargetKey, spec: &TargetSpec, old: Option<&Target>) -> Target {
-    let (forward, exit) = spec.departure.of(key.identity.forward.mode());
+    let mode = key.identity.forward.mode();
+    let (forward, exit) = spec.departure.by(mode);
     Target {
         next_hop: spec.next_hop.map_or([0; 6], |mac| mac.0),
         mtu: spec.mtu,
@@ -151,7 +152,8 @@ fn wanted(key: &TargetKey, spec: &TargetSpec, old: Option<&Target>) -> Target {
             Forward::Ipip | Forward::L2Dsr => Nat::NONE,
         },
         exit,
-        reserved: [0; 4],
+        mode,
+        reserved: [0; 3],
     }
 }
 

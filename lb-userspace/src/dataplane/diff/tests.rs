@@ -1,19 +1,34 @@
 mod capacity;
 mod clients;
+mod formers;
 mod held;
 mod property;
+mod sound;
 
 use std::net::{IpAddr, Ipv4Addr};
 
 use lb_common::{Answer, CHUNK, Descriptor, Protocol, Row, Service, ServiceGroup};
 
-use self::property::logical;
+use self::{
+    property::logical,
+    sound::{assert_sound, follow, ids_in, serves},
+};
 use super::*;
 use crate::{
     dataplane::{Capacity, pool::Extent},
     model::{Departure, Forward, Identity, Mac, OnDown},
     table::{Ring, ServiceSpec, TargetKey, TargetSpec},
 };
+
+/// A ring counts for 150 ticks from now on that is replaced.
+const GRACE: Grace = Grace {
+    now: 1000,
+    ticks: 150,
+};
+
+fn diff(tables: &Tables, image: &Image) -> Result<Plan, DoesNotFit> {
+    super::diff(tables, image, GRACE)
+}
 
 fn name(text: &str) -> Name {
     text.parse().unwrap()
@@ -113,26 +128,16 @@ fn settle(tables: &mut Tables, image: &Image) -> Result<usize, DoesNotFit> {
     panic!("it does not end")
 }
 
-/// Makes a change and checks what must hold after every single one.
-fn follow(tables: &mut Tables, change: &Change) {
-    let seen: Vec<_> = seen(tables);
-    let found: BTreeSet<_> = found(tables).collect();
-    tables.apply(change);
-    for key in found.difference(&self::found(tables).collect()) {
-        let ends = *change == Change::RemoveService { key: *key };
-        let leaves_its_port = matches!(change, Change::SetPort { .. });
-        assert!(ends || leaves_its_port, "{change:?} hides {key:?}");
-    }
-    for (extent, slots) in seen {
-        assert_eq!(tables.slots[extent.slots()], slots, "{change:?}");
-    }
-    assert_sound(tables, change);
-    assert!(tables.slots.len().is_multiple_of(CHUNK));
-}
-
 fn follow_all(tables: &mut Tables, plan: &Plan) {
     for change in &plan.changes {
         follow(tables, change);
+    }
+}
+
+/// Takes out all former rings.
+fn forget_formers(tables: &mut Tables) {
+    for change in expire(tables, Grace::OFF) {
+        follow(tables, &change);
     }
 }
 
@@ -140,67 +145,6 @@ fn follow_all(tables: &mut Tables, plan: &Plan) {
 fn rest(tables: &mut Tables) {
     tables.release();
     tables.release();
-}
-
-/// The parts of the pool that packets may be looking at.
-fn seen(tables: &Tables) -> Vec<(Extent, Vec<u16>)> {
-    tables
-        .rings_in_use()
-        .chain(tables.retired_rings())
-        .map(Extent::of)
-        .map(|extent| (extent, tables.slots[extent.slots()].to_vec()))
-        .collect()
-}
-
-fn assert_sound(tables: &Tables, change: &Change) {
-    for (key, service) in tables.services() {
-        let classes = service.row.classes();
-        let longest = tables.clients_in_use().numbers().last().copied();
-        assert!(
-            classes == 1 || u32::from(longest.unwrap()) < classes,
-            "{change:?}"
-        );
-        for id in tables
-            .rings_of(service.row)
-            .flat_map(|ring| ids_in(tables, ring))
-        {
-            if Answer::of_slot(id).is_some() {
-                continue;
-            }
-            let target = tables.targets.get(&id).expect("a slot names no target");
-            assert!(serves(tables, &service, target.group), "{change:?}");
-            assert!(target.state.takes_new(), "{change:?}");
-        }
-        assert_eq!(service.address, key.address, "{change:?}");
-    }
-    let keys: BTreeSet<_> = tables.services().map(|(key, _)| key).collect();
-    assert!(found(tables).all(|key| keys.contains(&key)), "{change:?}");
-}
-
-fn ids_in(tables: &Tables, ring: Descriptor) -> Vec<u16> {
-    tables.slots_of(ring).to_vec()
-}
-
-/// Whether the packet program lets targets of a group serve.
-fn serves(tables: &Tables, service: &Service, group: u32) -> bool {
-    let other = ServiceGroup {
-        service: service.id,
-        group,
-    };
-    group == service.group || tables.service_groups.contains(&other)
-}
-
-/// The services that a packet can find, as the packet program looks for them.
-fn found(tables: &Tables) -> impl Iterator<Item = ServiceKey> {
-    let find = |key: &ServiceKey| {
-        let port = tables.ports.get(&u16::from_be_bytes(key.port))?;
-        let (first, more) = port.listener(key.protocol)?;
-        let mut services = tables.services.values();
-        let first = services.find(|service| service.id == u32::from(first));
-        (more || first.is_some_and(|first| first.address == key.address)).then_some(())
-    };
-    let keys = tables.services.keys().copied();
-    keys.filter(move |key| find(key).is_some())
 }
 
 #[test]
@@ -230,6 +174,7 @@ fn kind(change: &Change) -> &'static str {
         Change::PutService { .. } => "put",
         Change::RemoveService { .. } => "remove",
         Change::SetAddress { .. } => "address",
+        Change::SetFormer { .. } => "former",
         Change::SetPort { .. } => "port",
         Change::SetTarget { .. } => "target",
         Change::WriteSlots { .. } => "slots",
@@ -356,7 +301,9 @@ fn a_service_whose_ring_stays_is_not_touched() {
     assert!(!changes.is_empty());
     for change in changes {
         match change {
-            Change::PointRow { row, .. } => assert_ne!(row, ours.row.first()),
+            Change::PointRow { row, .. } | Change::SetFormer { row, .. } => {
+                assert_ne!(row, ours.row.first());
+            }
             Change::SetTarget { target, .. } => assert_ne!(target.group, ours.group),
             Change::WriteSlots { .. } => {}
             other => panic!("{other:?}"),

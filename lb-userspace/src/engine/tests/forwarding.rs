@@ -2,6 +2,8 @@
 
 use std::net::Ipv6Addr;
 
+use lb_common::{Exit, Tags};
+
 use super::*;
 
 const OURS: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
@@ -186,5 +188,42 @@ fn a_translated_target_comes_from_the_kernel_s_address_or_from_the_one_that_is_s
             assert_eq!(translated.mtu, 1500, "nothing is put around it");
             assert_eq!(target(&rig, Forward::L2Dsr).edge_address, None);
         }
+    }
+}
+
+#[test]
+fn a_backend_s_own_vlan_wins_over_the_route_s_and_tunnels_come_from_the_addresses_that_are_set() {
+    let text = both_ways("203.0.113.10", &ip(9).to_string())
+        .replace("ipip\"", "ipip\"\n    vlan = 200")
+        .replace("[edge]", "[edge]\n    tunnel_sources = [\"10.200.0.0/16\"]");
+    let tags = |vlan| Tags::single(Tags::CUSTOMER, vlan);
+    let exit = |tags| {
+        let interface = 4;
+        Departure::Out(Exit { tags, interface })
+    };
+    let mut rig = Rig::start(&text, Saved::default(), &[]);
+    for (found, expected) in [
+        (exit(tags(100)), exit(tags(200))),
+        (exit(Tags::NONE), exit(tags(200))),
+        (Departure::Host, Departure::Host),
+    ] {
+        let way = Way::Open {
+            next_hop: Mac([2, 0, 0, 0, 0, 7]),
+            source: Mac([2; 6]),
+            edge_address: Some(ip(1)),
+            mtu: 1500,
+            departure: found,
+        };
+        let ways = vec![(direct(ip(9)), way.clone()), (tunnel(ip(9)), way)];
+        rig.event(Event::Ways(ways));
+        rig.all_up();
+        assert_eq!(
+            target(&rig, Forward::L2Dsr).departure,
+            found,
+            "by its route"
+        );
+        let packed = target(&rig, Forward::Ipip);
+        assert_eq!(packed.departure, expected);
+        assert_eq!(packed.edge_address, Some([10, 200, 0, 0].into()));
     }
 }

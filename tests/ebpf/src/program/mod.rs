@@ -1,11 +1,12 @@
 //! For the bench: the generator, which it runs, and two of the programs that it measures, the floor
-//! and the reference. The third of these is the product's own. For the lab: the end of a tunnel. For
-//! datapath tests: what leaves a frame little room.
+//! and the reference. The third of these is the product's own. For the lab: the end of a tunnel, and a trunk
+//! of VLANs. For datapath tests: what leaves a frame little room.
 
 mod decapsulate;
 mod generator;
 mod narrow;
 mod reference;
+mod trunk;
 
 use core::{mem, ptr};
 

@@ -13,6 +13,10 @@ pub struct Settings {
     pub reply_limit: u32,
     /// First and number of the ports of translated flows.
     pub nat_ports: [u32; 2],
+    /// Hops that a tunnel is for the packets in it.
+    pub tunnel_hops: u8,
+    /// How many more addresses outer headers come from, for IPv4 and for IPv6.
+    pub more_sources: [u32; 2],
     /// Whether echo requests are answered.
     pub answer_echo: bool,
     /// Whether every packet of a service is logged.
@@ -31,6 +35,8 @@ impl Default for Settings {
             insert_limit: u32::MAX,
             reply_limit: u32::MAX,
             nat_ports: [61_000, 4096],
+            tunnel_hops: 1,
+            more_sources: [0; 2],
             answer_echo: true,
             packet_log: false,
             proof: false,

@@ -1,14 +1,15 @@
-//! The program's packet code on this host, with tables of one target.
+//! The program's packet code on this host, with tables of one target and one of a former ring.
 
 use std::collections::{BTreeSet, HashMap};
 
-use lb_common::{Address, Exit, FragmentKey, Mac, Ports, Tags, Target, Tuple, Verdict};
+use lb_common::{Address, Exit, FragmentKey, Mac, Ports, Protocol, Tags, Target, Tuple, Verdict};
 use lb_ebpf::{
     control,
     cursor::Cursor,
-    forward::{self, Envelope, Tunnel, Unwritten},
+    former,
+    forward::{self, Envelope, Tunnel, Tunnels, Unwritten},
     fragment,
-    parse::{self, Family, Skip},
+    parse::{self, Family, Flow, Signal, Skip},
     reply::{Cause, Reply},
     vlan,
 };
@@ -16,20 +17,39 @@ use lb_tests::datapath::edge::XDP_DROP;
 
 use super::translations::{Shape, Translations};
 
-/// An edge with services that all lead to one target.
+/// An edge with services that all lead to one target now, and to another before.
 pub(super) struct Host {
     pub(super) services: Vec<Tuple>,
     pub(super) target: Target,
-    /// Whether the fragments of a packet go to the target; else they are the host's own.
-    routes: HashMap<FragmentKey, bool>,
+    former: Target,
+    /// Packets that went by the former ring.
+    pub(super) by_former: u64,
+    flows: HashMap<FlowKey, Target>,
+    /// Where the fragments of a packet go; none if they are the host's own.
+    routes: HashMap<FragmentKey, Option<Target>>,
     pub(super) translations: Translations,
 }
 
+/// What is set for tunnels.
+const TUNNELS: Tunnels = Tunnels {
+    hops: 1,
+    more_sources: [0; 2],
+};
+
+type FlowKey = (Address, Address, u32, Protocol);
+
 impl Host {
-    pub(super) fn new(services: Vec<Tuple>, target: Target, translations: Translations) -> Self {
+    pub(super) fn new(
+        services: Vec<Tuple>,
+        [target, former]: [Target; 2],
+        translations: Translations,
+    ) -> Self {
         Self {
             services,
             target,
+            former,
+            by_former: 0,
+            flows: HashMap::new(),
             routes: HashMap::new(),
             translations,
         }
@@ -65,7 +85,7 @@ impl Host {
         let addresses: BTreeSet<Address> = self.services.iter().map(|it| it.service).collect();
         match parse::packet(&mut cursor(&mut frame.clone()), family) {
             Ok(packet) if self.serves(&packet.flow.tuple) => {
-                self.send(frame, family, Shape::Packet, true)
+                self.choose(frame, family, Shape::Packet, true)
             }
             Ok(_) => self.translations.back(frame, family, Shape::Packet),
             Err(Skip::Fragment { destination }) if addresses.contains(&destination) => {
@@ -91,8 +111,56 @@ impl Host {
         self.target.way().source()
     }
 
-    /// Sends what is in a frame to the target, or tells the sender why not.
-    fn send(&mut self, frame: &mut Vec<u8>, family: Family, shape: Shape, tells: bool) -> Verdict {
+    /// The target of a flow: that of its entry, else of the former ring or the present one.
+    fn target_of(&mut self, flow: &Flow) -> Target {
+        if let Some(known) = self.flows.get(&key(flow)) {
+            return *known;
+        }
+        if former::may_be_older(flow) {
+            self.by_former += 1;
+            return self.former;
+        }
+        self.target
+    }
+
+    fn remember(&mut self, flow: &Flow, target: Target) {
+        if flow.signal != Signal::Reset {
+            self.flows.entry(key(flow)).or_insert(target);
+        }
+    }
+
+    /// Sends a packet of a flow, or an error about one, to its target.
+    fn choose(
+        &mut self,
+        frame: &mut Vec<u8>,
+        family: Family,
+        shape: Shape,
+        tells: bool,
+    ) -> Verdict {
+        let mut copy = frame.clone();
+        let mut read = cursor(&mut copy);
+        let packet = match shape {
+            Shape::Error => control::error(&mut read, family),
+            _ => parse::packet(&mut read, family).ok(),
+        };
+        let flow = packet.expect("it was there before").flow;
+        let target = self.target_of(&flow);
+        if let Shape::Packet = shape
+            && !self.refuses(&target, &mut frame.clone(), family)
+        {
+            self.remember(&flow, target);
+        }
+        self.send(frame, family, (shape, tells), target)
+    }
+
+    /// Sends what is in a frame to a target, or tells the sender why not.
+    fn send(
+        &mut self,
+        frame: &mut Vec<u8>,
+        family: Family,
+        (shape, tells): (Shape, bool),
+        target: Target,
+    ) -> Verdict {
         let mut read = cursor(frame);
         let packet = match shape {
             Shape::Packet => parse::packet(&mut read, family).ok(),
@@ -103,21 +171,16 @@ impl Host {
         if let Shape::Fragment = shape {
             packet.flow.tuple.ports = Ports::new(0, 0);
         }
-        let written = forward::write(
-            packet,
-            &self.target.way(),
-            || self.target.address,
-            || self.station(),
-        );
+        let written = self.write(packet, &target);
         let refused = match written {
-            Ok(envelope) => return self.enclose(frame, &envelope),
+            Ok(envelope) => return enclose(frame, &envelope, target),
             Err(Unwritten::ToTranslate) => match self.translations.there(frame, family, shape) {
                 Ok(()) => return Verdict::Forwarded,
                 Err(verdict) => verdict,
             },
             Err(Unwritten::Refused(verdict)) => verdict,
         };
-        match cause(refused, self.target.mtu) {
+        match cause(refused, target.mtu) {
             None => refused,
             Some(_) if !tells => Verdict::ReplySilent,
             Some(cause) => {
@@ -127,19 +190,15 @@ impl Host {
         }
     }
 
-    fn enclose(&self, frame: &mut Vec<u8>, envelope: &Envelope) -> Verdict {
-        let growth = envelope.growth();
-        if growth > 0 {
-            frame.splice(0..0, vec![0xa5; growth]);
-            let tunnel = Tunnel {
-                address: self.target.address,
-                outer: self.target.outer,
-            };
-            let (way, port) = (self.target.way(), || self.target.nat.port);
-            let written = envelope.write(&mut cursor(frame), &way, &tunnel, port);
-            written.expect("it has grown");
-        }
-        Verdict::Forwarded
+    fn write(&self, packet: parse::Packet<'_>, target: &Target) -> Result<Envelope, Unwritten> {
+        let station = || self.station();
+        forward::write(packet, &target.way(), || target.address, station, &TUNNELS)
+    }
+
+    /// Whether a packet does not go to a target, so that its flow is not remembered.
+    fn refuses(&self, target: &Target, frame: &mut [u8], family: Family) -> bool {
+        let packet = parse::packet(&mut cursor(frame), family).expect("it was there before");
+        matches!(self.write(packet, target), Err(Unwritten::Refused(_)))
     }
 
     fn tell(&self, frame: &mut Vec<u8>, family: Family, cause: Cause) -> Result<(), Verdict> {
@@ -173,20 +232,27 @@ impl Host {
         }
         let tuple = fragment.packet.flow.tuple;
         let key = FragmentKey::new(&tuple, fragment.id);
-        if fragment.is_first {
-            self.routes.insert(key, self.serves(&tuple));
+        let is_first = fragment.is_first;
+        if is_first {
+            let target = self.serves(&tuple).then(|| {
+                let flow = fragment.packet.flow;
+                let target = self.target_of(&flow);
+                self.remember(&flow, target);
+                target
+            });
+            self.routes.insert(key, target);
         }
         match self.routes.get(&key) {
             None => Verdict::FragmentUnknown,
-            Some(false) => Verdict::NotOurs,
-            Some(true) => self.send(frame, family, Shape::Fragment, fragment.is_first),
+            Some(None) => Verdict::NotOurs,
+            Some(Some(target)) => self.send(frame, family, (Shape::Fragment, is_first), *target),
         }
     }
 
     fn control(&mut self, frame: &mut Vec<u8>, family: Family) -> Verdict {
         if let Some(error) = control::error(&mut cursor(&mut frame.clone()), family) {
             return match self.serves(&error.flow.tuple) {
-                true => self.send(frame, family, Shape::Error, false),
+                true => self.choose(frame, family, Shape::Error, false),
                 false => Verdict::NotOurs,
             };
         }
@@ -195,6 +261,31 @@ impl Host {
             None => Verdict::NotOurs,
         }
     }
+}
+
+fn enclose(frame: &mut Vec<u8>, envelope: &Envelope, target: Target) -> Verdict {
+    let growth = envelope.growth();
+    if growth > 0 {
+        frame.splice(0..0, vec![0xa5; growth]);
+        let tunnel = Tunnel {
+            address: target.address,
+            outer: target.outer,
+        };
+        let (way, port) = (target.way(), || target.nat.port);
+        let written = envelope.write(&mut cursor(frame), &way, &tunnel, port);
+        written.expect("it has grown");
+    }
+    Verdict::Forwarded
+}
+
+fn key(flow: &Flow) -> FlowKey {
+    let tuple = flow.tuple;
+    (
+        tuple.client,
+        tuple.service,
+        tuple.ports.word(),
+        tuple.protocol,
+    )
 }
 
 pub(super) fn cursor(frame: &mut [u8]) -> Cursor<'_> {

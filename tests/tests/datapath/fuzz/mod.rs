@@ -6,7 +6,9 @@ mod translations;
 
 use std::net::IpAddr;
 
-use lb_common::{Exit, ForwardMode, Tags, Target, VERDICTS, Verdict};
+use lb_common::{
+    Descriptor, Exit, FlowEvent, FormerRing, ForwardMode, Tags, Target, VERDICTS, Verdict,
+};
 use lb_ebpf::parse::{Flow, Signal};
 use lb_tests::{
     datapath::{
@@ -154,21 +156,46 @@ fn answers(host: &mut Host, edge: &Edge, packet: &Packet) -> Vec<Vec<u8>> {
     whole.into_iter().chain(parts).chain(errors).collect()
 }
 
-fn agree(through: fn(Target) -> Target, seed: u64) {
-    let target = through(edge::target(1));
-    let settings = Settings::default();
-    let mut edge = Edge::load(&settings);
-    let packets = [syn(), syn().udp(), syn_v6(), syn_v6().udp()];
-    for (id, packet) in (0..).zip(&packets) {
+/// The target that the former ring names: the same one where it keeps translations, else another station.
+fn former(target: Target) -> Target {
+    let next_hop = match target.forward.mode() {
+        ForwardMode::FULL_NAT => target.next_hop,
+        _ => [2, 0, 0, 0, 0, 0x77],
+    };
+    Target { next_hop, ..target }
+}
+
+/// An edge on which these packets' services lead to `target` now, and led to `former` before.
+fn edge_to(settings: &Settings, packets: &[Packet], [target, former]: [Target; 2]) -> Edge {
+    let mut edge = Edge::load(settings);
+    for (id, packet) in (0..).zip(packets) {
         let address = packet.tuple().service;
         edge.publish(packet, lb_common::Service { address, id, ..WEB });
     }
     edge.set_target(1, target);
+    edge.set_target(2, former);
+    edge.set_ring(WEB.row, 640, &[2; 10]);
     edge.set_ring(WEB.row, 100, &[1; 10]);
+    let until = edge::now().wrapping_add(1 << 20);
+    let ring = FormerRing::new(Descriptor::new(640, 10), until);
+    edge.set("FORMER_RINGS", WEB.row.first(), ring);
+    edge
+}
+
+fn agree(through: fn(Target) -> Target, seed: u64) {
+    let target = through(edge::target(1));
+    let targets = [target, former(target)];
+    // So many that no flow loses its entry.
+    let settings = Settings {
+        buckets: 1 << 17,
+        ..Settings::default()
+    };
+    let packets = [syn(), syn().udp(), syn_v6(), syn_v6().udp()];
+    let edge = edge_to(&settings, &packets, targets);
     let control = edge::control(&settings);
     let translations = Translations::new(target, control, settings.nat_ports);
     let services = packets.iter().map(Packet::tuple).collect();
-    let mut host = Host::new(services, target, translations);
+    let mut host = Host::new(services, targets, translations);
     let (mut shapes, mut random) = (shapes(), Random(seed));
     for packet in &packets {
         shapes.extend(answers(&mut host, &edge, packet));
@@ -192,6 +219,8 @@ fn agree(through: fn(Target) -> Target, seed: u64) {
         let counted = edge.verdict(*verdict).packets;
         assert_eq!(counted, *expected, "{verdict:?}");
     }
+    assert!(host.by_former > 100);
+    assert_eq!(edge.events(FlowEvent::Former), host.by_former);
     let translated: &[_] = match target.forward.mode() {
         ForwardMode::FULL_NAT => &[Verdict::Returned, Verdict::Untranslated],
         _ => &[],

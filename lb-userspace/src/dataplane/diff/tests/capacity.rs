@@ -26,6 +26,7 @@ fn case_38_too_many_members_are_refused_whole() {
     );
     assert_eq!(code(error), "no-room-yet");
     update(&mut tables, &image(&[("a", &[1, 2])]));
+    forget_formers(&mut tables);
     rest(&mut tables);
     for change in collect(&tables, &next, &BTreeSet::new()) {
         tables.apply(&change);

@@ -128,18 +128,23 @@ fn keys() -> Vec<ServiceKey> {
 }
 
 /// Makes the tables say what the image says. After each single change every packet meets what it met
-/// before or what it should meet then; or what a group that served before says now.
+/// before or what it should meet then; or what a group that served before says now. A former ring
+/// is what the same client of the same service met before, or was its former one already.
 fn settle_soundly(tables: &mut Tables, image: &Image) -> Vec<Change> {
     let groups = tables.groups();
     let mut all = Vec::new();
     for _ in 0..100 {
         let plan = diff(tables, image).unwrap();
-        let before = answers(tables);
+        let (before, older) = (answers(tables), older_answers(tables));
         let then: BTreeMap<_, _> = (before.keys())
             .map(|of| (*of, intended(image, &of.0, of.1)))
             .collect();
         for change in &plan.changes {
             follow(tables, change);
+            for (of, now) in older_answers(tables) {
+                let known = now.is_none() || now == older[&of] || now == before[&of];
+                assert!(known, "{of:?} met {now:?} before, {change:?}");
+            }
             for (of, now) in answers(tables) {
                 let known = now == before[&of] || now == then[&of] || now.is_none();
                 let known = known || follows(&before[&of], &now, image, &groups);

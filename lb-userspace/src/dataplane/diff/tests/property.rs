@@ -245,6 +245,7 @@ proptest! {
         for image in images {
             shown = expected(&shown, &image);
             update(&mut tables, &image);
+            forget_formers(&mut tables);
             rest(&mut tables);
             for change in collect(&tables, &image, &named) {
                 match change {

@@ -20,6 +20,18 @@ pub(super) struct Seen {
 /// Does what the packet program does for a new flow.
 pub(super) fn packet(tables: &Tables, key: &ServiceKey, client: IpAddr) -> Option<Met> {
     let service = tables.services.get(key)?;
+    let place = place(tables, service, client);
+    Some(shown(tables, service, tables.rows[place as usize]))
+}
+
+/// Does what it does for a packet of an older flow, if that goes by a former ring.
+fn older_packet(tables: &Tables, key: &ServiceKey, client: IpAddr) -> Option<Met> {
+    let service = tables.services.get(key)?;
+    let former = tables.formers.get(&place(tables, service, client))?;
+    Some(shown(tables, service, former.ring))
+}
+
+fn place(tables: &Tables, service: &Service, client: IpAddr) -> u32 {
     let class = match service.row.classes() {
         1 => 0,
         _ => u32::from(number_of(tables.clients_in_use(), client)),
@@ -28,12 +40,15 @@ pub(super) fn packet(tables: &Tables, key: &ServiceKey, client: IpAddr) -> Optio
         class < service.row.classes(),
         "a class that the row has not"
     );
-    let now = tables.rows[(service.row.first() + class) as usize];
+    service.row.first() + class
+}
+
+fn shown(tables: &Tables, service: &Service, now: Descriptor) -> Met {
     if let Some(answer) = now.answer() {
-        return Some(Met::Answer(answer));
+        return Met::Answer(answer);
     }
     if now == Descriptor::NO_ANSWER {
-        return Some(Met::Nobody);
+        return Met::Nobody;
     }
     let group = tables.group_of(now);
     let slot = |id: u16| match Answer::of_slot(id) {
@@ -49,11 +64,11 @@ pub(super) fn packet(tables: &Tables, key: &ServiceKey, client: IpAddr) -> Optio
     };
     let may = |group: &u32| serves(tables, service, *group);
     assert!(group.as_ref().is_none_or(may), "a group that may not serve");
-    Some(Met::Ring(Seen {
+    Met::Ring(Seen {
         group: group.unwrap_or_default(),
         columns: now.columns(),
         slots: ids_in(tables, now).into_iter().map(slot).collect(),
-    }))
+    })
 }
 
 pub(super) fn number_of(table: &ClassTable, client: IpAddr) -> u16 {
@@ -119,11 +134,23 @@ pub(super) fn follows(
     }
 }
 
-pub(super) fn answers(tables: &Tables) -> BTreeMap<(ServiceKey, IpAddr), Option<Met>> {
+/// What packets of each service and client meet.
+pub(super) type Answers = BTreeMap<(ServiceKey, IpAddr), Option<Met>>;
+
+pub(super) fn answers(tables: &Tables) -> Answers {
+    of_all(|key, client| packet(tables, key, client))
+}
+
+/// What packets of older flows meet where a former ring counts.
+pub(super) fn older_answers(tables: &Tables) -> Answers {
+    of_all(|key, client| older_packet(tables, key, client))
+}
+
+fn of_all(answer: impl Fn(&ServiceKey, IpAddr) -> Option<Met>) -> Answers {
     let all = keys()
         .into_iter()
         .flat_map(|key| clients().into_iter().map(move |it| (key, it)));
-    all.map(|of| (of, packet(tables, &of.0, of.1))).collect()
+    all.map(|of| (of, answer(&of.0, of.1))).collect()
 }
 
 pub(super) fn assert_shows(tables: &Tables, image: &Image) {
