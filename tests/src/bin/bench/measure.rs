@@ -132,14 +132,13 @@ fn prepare(rig: &mut Rig, column: &Column) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Sends one packet of every flow to baseline and product. In turns: they may share a table, and in a bucket
-/// those who come first are found first.
+/// Sends one packet of every flow to baseline and product. Where they share a table they take many turns, since in
+/// a bucket those who come first are found first.
 fn establish(
     rig: &mut Rig,
     column: &Column,
     packet: fn(&Traffic) -> &Packet,
 ) -> anyhow::Result<()> {
-    const TURNS: u32 = 32;
     let lane = |subject, traffic: &Traffic| {
         let stream = Stream::new(packet(traffic), traffic.vlan, column.clients);
         Lane { subject, stream }
@@ -149,9 +148,13 @@ fn establish(
         lane(baseline.subject, &baseline.traffic),
         lane(Subject::Product, &column.traffic),
     ];
+    let turns = match baseline.subject {
+        Subject::Product => 32,
+        Subject::Floor | Subject::Reference => 1,
+    };
     let mut left = column.clients;
     while left > 0 {
-        let packets = column.clients.div_ceil(TURNS).min(left);
+        let packets = column.clients.div_ceil(turns).min(left);
         for Lane { subject, stream } in &mut lanes {
             rig.call(*subject, stream, packets)?;
         }
