@@ -1,6 +1,6 @@
 //! A packet's time to live, or hop limit. It ends a loop of edges, as that of routers.
 
-use crate::{checksum::Change, header::FrameV4, load, parse::Frame, store};
+use crate::{header::FrameV4, load, parse::Frame, store};
 
 /// Whether a packet's time to live ends within so many hops.
 #[inline(always)]
@@ -29,10 +29,10 @@ pub fn take(frame: &mut Frame<'_>, hops: u8) -> Option<()> {
 fn take_v4(frame: &mut FrameV4, hops: u8) {
     const HOP: u32 = 0x0100_u16.to_be() as u32;
     frame.ip.ttl -= hops;
-    let checksum = load!(FrameV4, frame.ip.check as u16);
-    let taken = HOP * u32::from(hops);
-    let checksum = Change::default().word(taken, 0).apply(checksum);
-    store!(FrameV4, frame.ip.check as put_u16, checksum);
+    // The checksum gains what the header loses, and a carry comes round (RFC 1141): less than any change takes.
+    let checksum = u32::from(load!(FrameV4, frame.ip.check as u16)) + HOP * u32::from(hops);
+    let checksum = checksum + ((checksum + 1) >> 16);
+    store!(FrameV4, frame.ip.check as put_u16, checksum as u16);
 }
 
 #[cfg(test)]

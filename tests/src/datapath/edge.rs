@@ -301,6 +301,11 @@ impl Edge {
         self.ebpf.program("waggle").unwrap().try_into().unwrap()
     }
 
+    /// The same, to attach it.
+    pub fn program_mut(&mut self) -> &mut Xdp {
+        self.ebpf.program_mut("waggle").unwrap().try_into().unwrap()
+    }
+
     /// A map by its name.
     pub fn map(&self, name: &str) -> &aya::maps::Map {
         self.ebpf.map(name).unwrap()

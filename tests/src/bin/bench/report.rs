@@ -6,6 +6,7 @@ use lb_tests::statistics::{Estimate, median};
 use serde_json::{Value, json};
 
 use crate::{
+    columns::{By, Column},
     measure::{Measured, Round},
     rig::REFERENCE_ENTRIES,
 };
@@ -22,16 +23,22 @@ pub(crate) struct Report {
 }
 
 struct Line {
-    name: &'static str,
+    name: String,
+    baseline_name: &'static str,
     /// Medians in nanoseconds per packet, the generator's included.
     floor: f64,
-    reference: f64,
+    baseline: f64,
     product: f64,
     /// Product - floor.
     added: Estimate,
-    /// (Product - floor) / (reference - floor), for packets of a service.
+    /// (Product - floor) / (baseline - floor), for packets of a service.
     ratio: Option<Estimate>,
-    hit_rates: Option<[f64; 2]>,
+    /// What the ratio may be at most.
+    goal: Option<f64>,
+    /// Whether the packets came by a cable.
+    is_live: bool,
+    hit_rate: Option<f64>,
+    reference_hit_rate: Option<f64>,
     load: f64,
 }
 
@@ -42,14 +49,15 @@ impl Report {
         rounds: u32,
         maps_bytes: [u64; 2],
         flow_entries: u32,
-        columns: &[Measured],
+        columns: &[(Column, Measured)],
     ) -> Self {
+        let lines = columns.iter();
         Self {
             cpu,
             rounds,
             maps_bytes,
             flow_entries,
-            lines: columns.iter().map(Line::new).collect(),
+            lines: lines.map(|(column, of)| Line::new(column, of)).collect(),
         }
     }
 
@@ -72,27 +80,18 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "ns per packet on CPU {}, medians of {} rounds with 95 % intervals",
+            "ns per packet on CPU {}, medians of {} rounds with 95 % intervals; \
+             a goal holds if the whole interval does",
             self.cpu, self.rounds
         )?;
-        writeln!(
-            f,
-            "{:<22}{:>8}{:>11}{:>9}{:>9} {:<16}{:>7} {:<14}{:>8}{:>11}{:>7}",
-            "",
-            "floor",
-            "reference",
-            "product",
-            "added",
-            "",
-            "ratio",
-            "",
-            "hits",
-            "ref. hits",
-            "load"
-        )?;
-        for line in &self.lines {
+        for (i, line) in self.lines.iter().enumerate() {
+            let before = i.checked_sub(1).map(|i| self.lines[i].baseline_name);
+            if before != Some(line.baseline_name) {
+                heading(f, line.baseline_name)?;
+            }
             writeln!(f, "{line}")?;
         }
+        self.write_rates(f)?;
         let [product, reference] = self
             .maps_bytes
             .map(|bytes| bytes as f64 / f64::from(1 << 20));
@@ -105,28 +104,88 @@ impl fmt::Display for Report {
     }
 }
 
+impl Report {
+    /// What went through the cables.
+    fn write_rates(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let live = self.lines.iter().filter(|line| line.is_live);
+        for (i, line) in live.enumerate() {
+            if i == 0 {
+                let [floor, reference, product] = ["floor", "reference", "product"];
+                writeln!(
+                    f,
+                    "\n{:<26}{floor:>8}{reference:>11}{product:>9}",
+                    "live, Mpps"
+                )?;
+            }
+            let [floor, baseline, product] = line.rates();
+            writeln!(
+                f,
+                "{:<26}{floor:>8.2}{baseline:>11.2}{product:>9.2}",
+                line.name
+            )?;
+        }
+        writeln!(f)
+    }
+}
+
+fn heading(f: &mut fmt::Formatter<'_>, baseline: &str) -> fmt::Result {
+    writeln!(f, "\nbeside: {baseline}")?;
+    writeln!(
+        f,
+        "{:<26}{:>8}{:>11}{:>9}{:>9} {:<16}{:>7} {:<14}{:>6} {:<7}{:>8}{:>11}{:>7}",
+        "",
+        "floor",
+        "beside",
+        "product",
+        "added",
+        "",
+        "ratio",
+        "",
+        "goal",
+        "",
+        "hits",
+        "ref. hits",
+        "load"
+    )
+}
+
 impl Line {
-    fn new(column: &Measured) -> Self {
-        let each = |figure: fn(&Round) -> f64| column.rounds.iter().map(figure).collect::<Vec<_>>();
-        let ratio =
-            || each(|round| (round.product - round.floor) / (round.reference - round.floor));
+    fn new(column: &Column, measured: &Measured) -> Self {
+        let rounds = &measured.rounds;
+        let each = |figure: fn(&Round) -> f64| rounds.iter().map(figure).collect::<Vec<_>>();
+        let ratio = || each(|round| (round.product - round.floor) / (round.baseline - round.floor));
         Self {
-            name: column.name,
+            name: column.name.clone(),
+            baseline_name: column.baseline.name,
             floor: median(each(|round| round.floor)),
-            reference: median(each(|round| round.reference)),
+            baseline: median(each(|round| round.baseline)),
             product: median(each(|round| round.product)),
             added: Estimate::of(&each(|round| round.product - round.floor)),
-            ratio: column.is_ours.then(|| Estimate::of(&ratio())),
-            hit_rates: column.hit_rates,
-            load: column.load,
+            ratio: column.is_ours().then(|| Estimate::of(&ratio())),
+            goal: column.goal,
+            is_live: column.by == By::Cable,
+            hit_rate: measured.hit_rate,
+            reference_hit_rate: measured.reference_hit_rate,
+            load: measured.load,
         }
+    }
+
+    /// Whether the goal holds, as sure as the interval is.
+    fn holds(&self) -> Option<bool> {
+        Some(self.ratio?.high <= self.goal?)
+    }
+
+    /// Million packets per second that floor, baseline and product let through.
+    fn rates(&self) -> [f64; 3] {
+        [self.floor, self.baseline, self.product].map(|nanoseconds| 1e3 / nanoseconds)
     }
 
     fn json(&self) -> Value {
         json!({
             "name": self.name,
+            "baseline_name": self.baseline_name,
             "floor": rounded(self.floor),
-            "reference": rounded(self.reference),
+            "baseline": rounded(self.baseline),
             "product": rounded(self.product),
             "added": rounded(self.added.median),
             "added_low": rounded(self.added.low),
@@ -134,8 +193,11 @@ impl Line {
             "ratio": self.ratio.map(|ratio| rounded(ratio.median)),
             "low": self.ratio.map(|ratio| rounded(ratio.low)),
             "high": self.ratio.map(|ratio| rounded(ratio.high)),
-            "hit_rate": self.hit_rates.map(|[product, _]| product),
-            "reference_hit_rate": self.hit_rates.map(|[_, reference]| reference),
+            "goal": self.goal,
+            "holds": self.holds(),
+            "mpps": self.is_live.then(|| self.rates().map(rounded)),
+            "hit_rate": self.hit_rate,
+            "reference_hit_rate": self.reference_hit_rate,
             "load": self.load,
         })
     }
@@ -146,14 +208,14 @@ impl fmt::Display for Line {
         let Self {
             name,
             floor,
-            reference,
+            baseline,
             product,
             added,
             ..
         } = self;
         write!(
             f,
-            "{name:<22}{floor:>8.1}{reference:>11.1}{product:>9.1}{:>9.1} ",
+            "{name:<26}{floor:>8.1}{baseline:>11.1}{product:>9.1}{:>9.1} ",
             added.median
         )?;
         write!(
@@ -168,11 +230,17 @@ impl fmt::Display for Line {
             }
             None => write!(f, "{:>7} {:<14}", "-", "")?,
         }
-        match self.hit_rates.map(|rates| rates.map(|rate| rate * 100.0)) {
-            Some([product, reference]) => write!(f, "{product:>7.2}%{reference:>10.2}%")?,
-            None => write!(f, "{:>8}{:>11}", "-", "-")?,
-        }
-        write!(f, "{:>6.1}%", self.load * 100.0)
+        let goal = self.goal.map_or("-".to_owned(), |goal| goal.to_string());
+        let holds = match self.holds() {
+            Some(true) => "holds",
+            Some(false) => "misses",
+            None => "",
+        };
+        write!(f, "{goal:>6} {holds:<7}")?;
+        let rate =
+            |rate: Option<f64>| rate.map_or("-".to_owned(), |rate| format!("{:.2}%", rate * 100.0));
+        let (hits, reference) = (rate(self.hit_rate), rate(self.reference_hit_rate));
+        write!(f, "{hits:>8}{reference:>11}{:>6.1}%", self.load * 100.0)
     }
 }
 

@@ -5,23 +5,24 @@ use std::{
     os::fd::{AsFd as _, AsRawFd as _},
 };
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 use aya::{
     Ebpf, EbpfLoader, Pod, TestRun as _, TestRunOptions,
     maps::{Array, HashMap, MapData, MapInfo, PerCpuArray, ProgramArray},
     programs::Xdp,
 };
-use lb_common::{FlowEvent, ForwardMode, Target, Tuple, WAYS};
+use lb_common::{FlowEvent, ForwardMode, Service, Target, Tuple, WAYS};
 use lb_tests::{
     PROGRAMS,
-    datapath::{
-        edge::{self, Edge, Settings, WEB},
-        packet::Packet,
-    },
+    datapath::edge::{self, Edge, Settings, Through, WEB, XDP_TX},
 };
 use nix::time::{ClockId, clock_gettime};
 
-use crate::columns::Column;
+use crate::{
+    columns::{By, Column},
+    stream::{Stream, WORDS},
+    wire::Wire,
+};
 
 /// Entries of the product's flow table: four times the flows, and no less than its default.
 pub(crate) const FLOW_ENTRIES: u32 = 1 << 20;
@@ -49,47 +50,17 @@ pub(crate) enum Subject {
     Product = 2,
 }
 
+/// All of them.
+pub(crate) const SUBJECTS: [Subject; 3] = [Subject::Floor, Subject::Reference, Subject::Product];
+
 /// The programs and their maps.
 pub(crate) struct Rig {
     object: Ebpf,
     edge: Edge,
+    /// For columns of packets that come by it.
+    wire: Option<Wire>,
     /// Held because the programs leave it when it is closed.
     _measured: ProgramArray<MapData>,
-}
-
-/// Bytes behind the TCP header, in which the generator keeps what it is told.
-const PAYLOAD: usize = 42;
-
-/// The next packet of many clients that take turns. It goes on where the last run ended.
-pub(crate) struct Stream {
-    frame: Vec<u8>,
-}
-
-impl Stream {
-    /// Packets like this one from so many clients.
-    pub(crate) fn new(packet: &Packet, clients: u32) -> Self {
-        let mut stream = Self {
-            frame: packet.clone().payload(PAYLOAD).bytes(),
-        };
-        let (payload, tuple) = (stream.payload(), packet.tuple());
-        payload[4..8].copy_from_slice(&clients.to_le_bytes());
-        payload[8..24].copy_from_slice(&tuple.client.octets());
-        payload[24..40].copy_from_slice(&tuple.service.octets());
-        payload[40..].copy_from_slice(&tuple.ports.service().to_be_bytes());
-        stream.starting_with(0)
-    }
-
-    /// The same packets, but this client is the next.
-    pub(crate) fn starting_with(mut self, client: u32) -> Self {
-        self.payload()[..4].copy_from_slice(&client.to_le_bytes());
-        self
-    }
-
-    /// What the generator reads and writes.
-    fn payload(&mut self) -> &mut [u8] {
-        let start = self.frame.len() - PAYLOAD;
-        &mut self.frame[start..]
-    }
 }
 
 /// What a run was like.
@@ -103,71 +74,100 @@ pub(crate) struct Ran {
 impl Rig {
     /// Loads them, with the service of a column. No flow is known.
     pub(crate) fn new(column: &Column) -> anyhow::Result<Self> {
-        let mut loader = EbpfLoader::new();
-        // The object has nothing to relocate, and reading the kernel's types takes a while.
-        let mut object = loader
-            .btf(None)
-            .map_max_entries("REFERENCE_FLOWS", REFERENCE_ENTRIES)
-            .map_max_entries("REFERENCE_FLOWS_V6", REFERENCE_ENTRIES_V6)
-            .load(PROGRAMS)
-            .context("the bench needs root to load programs")?;
-        for (name, program) in object.programs_mut() {
-            let program: &mut Xdp = program.try_into()?;
-            program.load().with_context(|| name.to_owned())?;
-        }
+        let mut object = load()?;
         let settings = Settings {
             nat_ports: [1024, 64_512],
             buckets: column.flow_entries / WAYS as u32,
+            insert_limit: column.insert_limit,
             ..Settings::default()
         };
-        let edge = Edge::serving(&settings, &column.first);
+        let (first, other) = (&column.traffic.first, &column.baseline.traffic.first);
+        let mut edge = Edge::serving(&settings, first);
+        let address = first.tuple().service;
+        edge.publish(other, Service { address, ..WEB });
         let measured = object.take_map("MEASURED").context("MEASURED")?;
         let mut measured: ProgramArray<_> = measured.try_into()?;
-        for subject in [Subject::Floor, Subject::Reference, Subject::Product] {
+        for subject in SUBJECTS {
             let program = program(&object, &edge, subject)?;
             measured.set(subject as u32, program.fd()?, 0)?;
         }
+        let wire = match column.by {
+            By::Cable => Some(Wire::new(&mut object, &mut edge)?),
+            By::Call => None,
+        };
         let mut rig = Self {
             object,
             edge,
+            wire,
             _measured: measured,
         };
         rig.set_targets(column.through)?;
-        rig.publish(&column.first.tuple())?;
+        rig.publish(&other.tuple())?;
         Ok(rig)
     }
 
-    /// Runs a program for the next packets of a stream.
-    pub(crate) fn run(
-        &self,
+    /// Calls a program for the next packets of a stream.
+    pub(crate) fn call(
+        &mut self,
         subject: Subject,
         stream: &mut Stream,
         packets: u32,
     ) -> anyhow::Result<Ran> {
-        let generator = xdp(
-            &self.object,
-            match subject {
-                Subject::Floor => "generate_for_floor",
-                Subject::Reference => "generate_for_reference",
-                Subject::Product => "generate_for_product",
-            },
-        )?;
-        // The last packet may come out with the headers of a tunnel, at most those of GUE over IPv6.
-        let mut out = vec![0; stream.frame.len() + 52];
+        self.announce(stream)?;
+        let generator = match subject {
+            Subject::Floor => "generate_for_floor",
+            Subject::Reference => "generate_for_reference",
+            Subject::Product => "generate_for_product",
+        };
+        let generator = xdp(&self.object, generator)?;
         let start = cpu_time()?;
         let result = generator.test_run(TestRunOptions {
-            data_in: Some(&stream.frame),
-            data_out: Some(&mut out),
+            data_in: Some(stream.frame()),
             repeat: packets,
             ..TestRunOptions::default()
         })?;
         let nanoseconds = (cpu_time()? - start) / f64::from(packets);
-        out.truncate(result.data_size_out as usize);
-        stream.frame = out;
+        stream.advance(packets);
         Ok(Ran {
             action: result.return_value,
             nanoseconds,
         })
+    }
+
+    /// Sends the next packets of a stream through the cable at whose other end the program stands.
+    ///
+    /// # Errors
+    /// Among others, when not all came back.
+    pub(crate) fn send(
+        &mut self,
+        subject: Subject,
+        stream: &mut Stream,
+        packets: u32,
+    ) -> anyhow::Result<Ran> {
+        self.announce(stream)?;
+        let wire = self.wire.as_ref().context("the column has no cable")?;
+        let generator = xdp(&self.object, "generate_live")?;
+        let absorbed = self.counted("ABSORBED")?;
+        let start = cpu_time()?;
+        wire.send(generator, subject, stream.frame(), packets)?;
+        let nanoseconds = (cpu_time()? - start) / f64::from(packets);
+        let absorbed = self.counted("ABSORBED")? - absorbed;
+        ensure!(
+            absorbed == u64::from(packets),
+            "{subject:?}: {absorbed} of {packets} frames came back"
+        );
+        stream.advance(packets);
+        Ok(Ran {
+            action: XDP_TX,
+            nanoseconds,
+        })
+    }
+
+    /// Tells the generator what to make.
+    fn announce(&mut self, stream: &Stream) -> anyhow::Result<()> {
+        let map = self.object.map_mut("STREAM").context("STREAM")?;
+        let mut streams: Array<_, [u32; WORDS]> = map.try_into()?;
+        Ok(streams.set(0, stream.words(), 0)?)
     }
 
     /// Packets so far that the product found an entry for.
@@ -177,9 +177,14 @@ impl Rig {
 
     /// Packets so far that the reference found none for.
     pub(crate) fn reference_misses(&self) -> anyhow::Result<u64> {
-        let map = self.object.map("REFERENCE_MISSES");
-        let misses: PerCpuArray<_, u64> = map.context("REFERENCE_MISSES")?.try_into()?;
-        Ok(misses.get(&0, 0)?.iter().sum())
+        self.counted("REFERENCE_MISSES")
+    }
+
+    /// The sum of a counter of the bench's programs over all CPUs.
+    fn counted(&self, map: &'static str) -> anyhow::Result<u64> {
+        let counter = self.object.map(map).context(map)?;
+        let counter: PerCpuArray<_, u64> = counter.try_into()?;
+        Ok(counter.get(&0, 0)?.iter().sum())
     }
 
     /// Entries that the product has written where none was live.
@@ -196,7 +201,7 @@ impl Rig {
         maps.into_iter().map(map_bytes).sum()
     }
 
-    fn set_targets(&mut self, through: fn(Target) -> Target) -> anyhow::Result<()> {
+    fn set_targets(&mut self, through: Through) -> anyhow::Result<()> {
         let map = self.object.map_mut("REFERENCE_TARGETS");
         let mut targets: Array<_, [u8; 44]> = map.context("REFERENCE_TARGETS")?.try_into()?;
         for id in 1..=TARGETS {
@@ -238,7 +243,7 @@ fn plain(target: &Target) -> [u8; 44] {
     plain[..6].copy_from_slice(&target.next_hop);
     plain[6..12].copy_from_slice(&target.source);
     let address = target.address.octets();
-    match target.forward {
+    match target.forward.mode() {
         // The reference knows no translation: it puts a header around the packet instead.
         ForwardMode::FULL_NAT if target.address.is_v4() => {
             plain[12..16].copy_from_slice(&target.nat.source.octets()[12..]);
@@ -260,6 +265,23 @@ fn plain(target: &Target) -> [u8; 44] {
         _ => {}
     }
     plain
+}
+
+/// The bench's own programs, ready to run.
+fn load() -> anyhow::Result<Ebpf> {
+    let mut loader = EbpfLoader::new();
+    // The object has nothing to relocate, and reading the kernel's types takes a while.
+    let mut object = loader
+        .btf(None)
+        .map_max_entries("REFERENCE_FLOWS", REFERENCE_ENTRIES)
+        .map_max_entries("REFERENCE_FLOWS_V6", REFERENCE_ENTRIES_V6)
+        .load(PROGRAMS)
+        .context("the bench needs root to load programs")?;
+    for (name, program) in object.programs_mut() {
+        let program: &mut Xdp = program.try_into()?;
+        program.load().with_context(|| name.to_owned())?;
+    }
+    Ok(object)
 }
 
 fn program<'a>(object: &'a Ebpf, edge: &'a Edge, subject: Subject) -> anyhow::Result<&'a Xdp> {
