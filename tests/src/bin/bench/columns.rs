@@ -87,6 +87,7 @@ impl Column {
     /// Established flows, beside the reference.
     fn new(name: String, traffic: Traffic, through: Through, clients: u32) -> Self {
         Self {
+            goal: Some(goal(&name)),
             name,
             baseline: Baseline {
                 name: "reference",
@@ -94,7 +95,6 @@ impl Column {
                 traffic: traffic.clone(),
             },
             traffic,
-            goal: Some(1.0),
             by: By::Call,
             through,
             clients,
@@ -211,10 +211,20 @@ fn connections(first: Packet) -> Traffic {
 }
 
 fn over_tcp((name, first, through, clients): Established) -> Column {
-    let column = Column::new(name.to_owned(), connections(first()), through, clients);
-    // The reference does less: it knows no translation.
-    let goal = column.goal.filter(|_| !name.starts_with("full-nat"));
-    Column { goal, ..column }
+    Column::new(name.to_owned(), connections(first()), through, clients)
+}
+
+/// What established flows should cost at most: of most packets much less than the reference's, of others no more.
+fn goal(name: &str) -> f64 {
+    match name.trim_start_matches("live-") {
+        "ipip-v4-1" | "ipip-v4-900000" => 0.55,
+        "ipip-v4-10000" => 0.65,
+        "l2-dsr-v4-1" => 0.35,
+        "l2-dsr-v4-10000" => 0.60,
+        "l2-dsr-v4-900000" => 0.50,
+        name if name.starts_with("full-nat") => 0.9,
+        _ => 1.0,
+    }
 }
 
 /// Beside what the product does with the same over TCP, since the reference knows nothing else.
