@@ -70,8 +70,9 @@ struct Stations {
 #[repr(C)]
 struct Beginning([u8; 40]);
 
-// SAFETY: their fields are bytes and arrays of bytes, in `repr(C)`.
+// SAFETY: its fields are bytes and arrays of bytes, in `repr(C)`.
 unsafe impl Header for Stations {}
+// SAFETY: as for stations.
 unsafe impl Header for Beginning {}
 
 #[xdp]
