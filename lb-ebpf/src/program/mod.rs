@@ -130,13 +130,7 @@ fn follow(context: *mut xdp_md, family: Family) -> Outcome {
     };
     let target = known.target;
     let station = || Packet::new(context).station();
-    let envelope = match forward::write(
-        parsed,
-        &target.way(),
-        || target.address(),
-        station,
-        &tunnels(),
-    ) {
+    let envelope = match write(parsed, &target, station) {
         Ok(envelope) => envelope,
         Err(Unwritten::ToTranslate) => {
             known.refresh();
@@ -152,6 +146,18 @@ fn follow(context: *mut xdp_md, family: Family) -> Outcome {
     }
     count::hit(service.id, target.id, bytes);
     Outcome::sent(target.id, target.way().forward())
+}
+
+/// Rewrites a packet for a target, as far as that needs no room. `station` is asked for the address of the
+/// interface that it came by, if need be.
+#[inline(always)]
+fn write(
+    parsed: parse::Packet<'_>,
+    target: &Target,
+    station: impl FnOnce() -> Mac,
+) -> Result<Envelope, Unwritten> {
+    let way = target.way();
+    forward::write(parsed, &way, || target.address(), station, &tunnels())
 }
 
 /// The flow's entry, if its packet may follow it.
@@ -199,13 +205,7 @@ fn relay(
     bytes: u64,
 ) -> Outcome {
     let station = || packet.station();
-    let envelope = match forward::write(
-        parsed,
-        &target.way(),
-        || target.address(),
-        station,
-        &tunnels(),
-    ) {
+    let envelope = match write(parsed, target, station) {
         Ok(envelope) => envelope,
         Err(Unwritten::Refused(verdict)) if tells => {
             return unsent(service, verdict, target.way().mtu(), bytes);
@@ -300,13 +300,7 @@ fn send(
     } else {
         Target::of(chosen).ok_or(Verdict::NoTarget)?
     };
-    let written = forward::write(
-        parsed,
-        &target.way(),
-        || target.address(),
-        station,
-        &tunnels(),
-    );
+    let written = write(parsed, &target, station);
     if let Err(Unwritten::Refused(verdict)) = written {
         return Err(Unsent::Refused(verdict, target.way().mtu()));
     }

@@ -4,11 +4,11 @@
 use aya_ebpf::bindings::xdp_md;
 use lb_common::{Proof, Verdict};
 use lb_ebpf::{
-    forward::{self, Unwritten},
+    forward::Unwritten,
     parse::{self, Family},
 };
 
-use super::{packet::Packet, rings::Row, services, settings::tunnels, tables};
+use super::{packet::Packet, rings::Row, services, tables, write};
 
 /// Forwards the packet as a new flow's, and puts the way to its target in front of it.
 #[inline(never)]
@@ -40,13 +40,7 @@ fn decide(packet: &mut Packet, family: Family, proof: &mut Proof) -> Result<Verd
         .destination
         .set(target.way().source());
     let station = || target.way().source();
-    match forward::write(
-        parsed,
-        &target.way(),
-        || target.address(),
-        station,
-        &tunnels(),
-    ) {
+    match write(parsed, &target, station) {
         Ok(envelope) => packet.enclose(&envelope, &target)?,
         Err(Unwritten::ToTranslate) => {}
         Err(Unwritten::Refused(verdict)) => return Err(verdict),

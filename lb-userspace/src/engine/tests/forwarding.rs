@@ -27,6 +27,17 @@ fn tunnel(address: IpAddr) -> Destination {
     }
 }
 
+/// An open way from this address of the edge.
+fn way(edge_address: Option<IpAddr>, departure: Departure) -> Way {
+    Way::Open {
+        next_hop: Mac([2, 0, 0, 0, 0, 7]),
+        source: Mac([2; 6]),
+        edge_address,
+        mtu: 1500,
+        departure,
+    }
+}
+
 /// The target of one mode, where there is one of each.
 fn target(rig: &Rig, forward: Forward) -> &TargetSpec {
     let mut targets = rig.image().targets.iter();
@@ -48,13 +59,7 @@ fn a_target_behind_an_outer_header_takes_smaller_packets_and_has_a_source() {
         let watched = rig.engine.model().backends.values();
         let watched: BTreeSet<_> = watched.map(Backend::destination).collect();
         assert!(watched.contains(&direct(theirs)) && watched.contains(&tunnel(theirs)));
-        let outer = Way::Open {
-            next_hop: Mac([2, 0, 0, 0, 0, 7]),
-            source: Mac([2; 6]),
-            edge_address: Some(ours),
-            mtu: 1500,
-            departure: Departure::AS_IT_CAME,
-        };
+        let outer = way(Some(ours), Departure::AS_IT_CAME);
         rig.event(Event::Ways(vec![
             (direct(theirs), open(9)),
             (tunnel(theirs), outer),
@@ -101,13 +106,7 @@ fn both_families() -> String {
 fn services_of_both_families_share_backends_behind_tunnels_of_either() {
     let mut rig = Rig::start(&both_families(), Saved::default(), &[]);
     let ways = [(ip(1), ip(100)), (THEIRS.into(), OURS.into())].map(|(theirs, ours)| {
-        let way = Way::Open {
-            next_hop: Mac([2, 0, 0, 0, 0, 7]),
-            source: Mac([2; 6]),
-            edge_address: Some(ours),
-            mtu: 1500,
-            departure: Departure::AS_IT_CAME,
-        };
+        let way = way(Some(ours), Departure::AS_IT_CAME);
         (tunnel(theirs), way)
     });
     rig.event(Event::Ways(ways.into()));
@@ -174,13 +173,7 @@ fn a_translated_target_comes_from_the_kernel_s_address_or_from_the_one_that_is_s
         };
         for (text, expected) in [(text, ours), (chosen, own.parse().unwrap())] {
             let mut rig = Rig::start(&text, Saved::default(), &[]);
-            let way = Way::Open {
-                next_hop: Mac([2, 0, 0, 0, 0, 7]),
-                source: Mac([2; 6]),
-                edge_address: Some(ours),
-                mtu: 1500,
-                departure: Departure::AS_IT_CAME,
-            };
+            let way = way(Some(ours), Departure::AS_IT_CAME);
             rig.event(Event::Ways(vec![(direct(theirs), open(9)), (to, way)]));
             rig.all_up();
             let translated = target(&rig, Forward::FullNat);
@@ -207,13 +200,7 @@ fn a_backend_s_own_vlan_wins_over_the_route_s_and_tunnels_come_from_the_addresse
         (exit(Tags::NONE), exit(tags(200))),
         (Departure::Host, Departure::Host),
     ] {
-        let way = Way::Open {
-            next_hop: Mac([2, 0, 0, 0, 0, 7]),
-            source: Mac([2; 6]),
-            edge_address: Some(ip(1)),
-            mtu: 1500,
-            departure: found,
-        };
+        let way = way(Some(ip(1)), found);
         let ways = vec![(direct(ip(9)), way.clone()), (tunnel(ip(9)), way)];
         rig.event(Event::Ways(ways));
         rig.all_up();
