@@ -1,6 +1,6 @@
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-use crate::{Address, CHUNK, ServiceKey, TICK_SHIFT, abi::abi, tick};
+use crate::{Address, CHUNK, ServiceKey, TARGET_COUNT, TICK_SHIFT, abi::abi, tick};
 
 /// Which targets a pin may hold its clients to.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -201,12 +201,9 @@ impl Pin {
     }
 }
 
-/// Target ids that a ring with affinity can have.
-const TARGETS: u16 = 4096;
-
 /// Slots in front of a ring with affinity: a chunk that begins with the [`Affinity`], and four with a bit
 /// for each target id.
-pub const RING_HEAD: usize = CHUNK + TARGETS as usize / u16::BITS as usize;
+pub const RING_HEAD: usize = CHUNK + TARGET_COUNT / u16::BITS as usize;
 
 /// What stands in front of the slots of a ring with affinity: how its clients are pinned, and which
 /// targets it has. It is written with them, so that a packet never meets the affinity of another ring.
@@ -228,7 +225,7 @@ pub fn ring_head(affinity: Affinity, targets: impl IntoIterator<Item = u16>) -> 
 /// None: no ring has the target.
 #[inline(always)]
 pub const fn member_bit(target: u16) -> Option<(u32, u16)> {
-    if target >= TARGETS {
+    if target as usize >= TARGET_COUNT {
         return None;
     }
     let place = CHUNK as u32 + target as u32 / u16::BITS;

@@ -4,7 +4,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use crate::{FLOW_PASSES, HashKey, IdleTicks, abi::abi};
 
-/// The one element of the map CONTROL: what outlives both the daemon and the program.
+/// What outlives both the daemon and the program.
 #[derive(Clone, Copy, Debug, Eq, FromBytes, Immutable, IntoBytes, KnownLayout, PartialEq)]
 #[repr(C)]
 pub struct Control {

@@ -19,6 +19,7 @@ mod hash;
 mod proof;
 mod ring;
 mod service;
+mod tables;
 mod target;
 mod translation;
 mod tuple;
@@ -37,12 +38,15 @@ pub use self::{
     proof::Proof,
     ring::{Answer, CHUNK, Chunk, Descriptor},
     service::{Port, Protocol, Row, Service, ServiceGroup, ServiceKey},
+    tables::{PORT_COUNT, SERVICE_COUNT, TARGET_COUNT, Tables},
     target::{ForwardMode, Mac, Outer, Target, TargetState, Way},
     translation::{NAT_PROBES, Nat, Translation, TranslationKey},
     tuple::{Ports, Tuple},
-    verdict::{Counter, FLOW_EVENTS, FlowEvent, ServiceCounter, VERDICTS, Verdict},
+    verdict::{
+        Counter, Counters, FLOW_EVENTS, FlowEvent, NAMED_COUNT, ServiceCounter, VERDICTS, Verdict,
+    },
 };
 
 /// Version of everything in this crate. A running program whose maps carry another version is
 /// never adopted. Raise it with every change of a layout or of a meaning.
-pub const ABI_VERSION: u32 = 8;
+pub const ABI_VERSION: u32 = 9;

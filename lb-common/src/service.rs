@@ -86,7 +86,7 @@ impl ServiceKey {
     }
 }
 
-/// Element of the map SERVICES, by service id.
+/// Element of [`crate::Tables::services`], by service id.
 ///
 /// The daemon writes it word by word. An id that was given up rests before it goes to another
 /// service, so what changes under a packet is the group, or the row with its length.
@@ -95,11 +95,11 @@ impl ServiceKey {
 pub struct Service {
     /// The address that clients use; port and protocol are those of whatever named the id.
     pub address: Address,
-    /// The group that serves whoever no rule matches: a hash of its name, the same on every host.
+    /// The group that serves whoever no rule matches: a hash of its name, the same on every host, never 0.
     /// A flow entry whose target is of a group that does not serve here is a miss; the map
     /// SERVICE_GROUPS has the groups besides this one.
     pub group: u32,
-    /// Its own index, also in the map SERVICE_COUNTERS.
+    /// Its own index, also in [`crate::Counters::services`].
     pub id: u32,
     /// Where its descriptors stand.
     pub row: Row,
@@ -134,7 +134,7 @@ impl Row {
     }
 }
 
-/// Element of the map PORTS, by destination port: which services use it. Most traffic that is not
+/// Element of [`crate::Tables::ports`], by destination port: which services use it. Most traffic that is not
 /// ours ends at this look-up, and for a port with one service nothing has to be hashed.
 #[derive(
     Clone, Copy, Debug, Default, Eq, FromBytes, Immutable, IntoBytes, KnownLayout, PartialEq,

@@ -163,7 +163,7 @@ impl TargetState {
     }
 }
 
-/// Element of the map TARGETS, by target id: one membership, the pair of a group and a backend.
+/// Element of [`crate::Tables::targets`], by target id: one membership, the pair of a group and a backend.
 /// Id 0 is no target.
 ///
 /// The daemon writes it word by word, so a packet may meet the old next hop beside the new state,
@@ -182,7 +182,7 @@ pub struct Target {
     pub state: TargetState,
     /// How packets reach it.
     pub forward: ForwardMode,
-    /// The group, as in [`crate::Service::group`].
+    /// The group, as in [`crate::Service::group`]; 0 while the id is free.
     pub group: u32,
     /// Flow entries last seen before this tick are misses: the daemon sets it to the present to
     /// flush the target's flows. 0 flushes nothing.
@@ -300,6 +300,12 @@ impl<F: Fn(usize) -> u64> Way<F> {
     #[inline(always)]
     pub fn epoch(&self) -> u32 {
         u32::from_le((self.word(2) >> 32) as u32)
+    }
+
+    /// Whether it is of a group, and no flows were flushed.
+    #[inline(always)]
+    pub fn is_unflushed_of(&self, group: u32) -> bool {
+        self.word(2) == u64::from(group)
     }
 
     /// [`Target::identity`].

@@ -2,7 +2,7 @@ use core::ops::AddAssign;
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-use crate::abi::abi;
+use crate::{SERVICE_COUNT, TARGET_COUNT, abi::abi};
 
 /// Declares a list of named counters with what each means.
 macro_rules! names {
@@ -108,7 +108,7 @@ names! {
     }
 }
 
-/// Element of most counter maps, one per CPU.
+/// A number of packets.
 #[derive(
     Clone, Copy, Debug, Default, Eq, FromBytes, Immutable, IntoBytes, KnownLayout, PartialEq,
 )]
@@ -127,7 +127,7 @@ impl AddAssign for Counter {
     }
 }
 
-/// Element of the map SERVICE_COUNTERS, one per CPU.
+/// The packets to a service.
 #[derive(
     Clone, Copy, Debug, Default, Eq, FromBytes, Immutable, IntoBytes, KnownLayout, PartialEq,
 )]
@@ -155,6 +155,27 @@ impl AddAssign for ServiceCounter {
         self.others += other.others;
     }
 }
+
+/// Places for verdicts, and for flow events, in [`Counters`]; a power of two.
+pub const NAMED_COUNT: usize = 32;
+
+/// Element of the map COUNTERS, by CPU: what the program counts there. Only that CPU adds to it.
+#[derive(FromBytes, Immutable, IntoBytes, KnownLayout)]
+#[repr(C)]
+pub struct Counters {
+    /// Packets by [`Verdict`].
+    pub verdicts: [Counter; NAMED_COUNT],
+    /// Packets by [`FlowEvent`].
+    pub flow_events: [Counter; NAMED_COUNT],
+    /// Packets by service id.
+    pub services: [ServiceCounter; SERVICE_COUNT],
+    /// Packets by target id.
+    pub targets: [Counter; TARGET_COUNT],
+}
+
+// No two CPUs write the same cache line.
+const _: () = assert!(size_of::<Counters>() == 99_328 && size_of::<Counters>().is_multiple_of(64));
+const _: () = assert!(VERDICTS.len() <= NAMED_COUNT && FLOW_EVENTS.len() <= NAMED_COUNT);
 
 abi! {
     Counter = 16 align 8,

@@ -8,22 +8,21 @@ use crate::parse::{Flow, Signal};
 #[cfg(test)]
 mod tests;
 
+/// Whether an entry was last seen before the target that `way` leads to was flushed.
+#[inline(always)]
+pub fn is_flushed(entry: Entry, way: &Way<impl Fn(usize) -> u64>) -> bool {
+    let epoch = way.epoch();
+    epoch != 0 && (entry.last_seen().wrapping_sub(epoch) as i32) < 0
+}
+
 /// Whether a packet of `flow` may follow a live entry of its flow to the target that `way` leads to:
-/// not if the target was flushed, or takes no new flow and this packet opens one, or is dead and keeps
-/// no running flows of this protocol.
+/// not if the target takes no new flow and this packet opens one, or is dead and keeps no running flows of
+/// this protocol.
 ///
 /// # Errors
 /// What is counted, because it may not.
 #[inline(always)]
-pub fn may_follow(
-    entry: Entry,
-    way: &Way<impl Fn(usize) -> u64>,
-    flow: &Flow,
-) -> Result<(), FlowEvent> {
-    let epoch = way.epoch();
-    if epoch != 0 && (entry.last_seen().wrapping_sub(epoch) as i32) < 0 {
-        return Err(FlowEvent::Left);
-    }
+pub fn may_follow(way: &Way<impl Fn(usize) -> u64>, flow: &Flow) -> Result<(), FlowEvent> {
     let state = way.state();
     let stays = match (flow.signal, flow.tuple.protocol) {
         (Signal::Open, _) => state.takes_new(),

@@ -174,9 +174,10 @@ fn ipv4<'p>(cursor: &mut Cursor<'p>) -> Result<Packet<'p>, Skip> {
     }
     let payload = ip_length.checked_sub(Ipv4Hdr::LEN + usize::from(options));
     cursor.skip(options).ok_or(Skip::NotOurs)?;
-    let (ports, signal, segment) = payload
-        .and_then(|payload| transport(cursor, protocol, payload))
-        .ok_or(Skip::NotOurs)?;
+    let payload = payload.ok_or(Skip::NotOurs)?;
+    let Some((ports, segment, signal)) = transport(cursor, protocol, payload) else {
+        return Err(Skip::NotOurs);
+    };
     let client = Address::of_v4_word(load!(FrameV4, frame.ip.src_addr as u32));
     Ok(Packet {
         frame: Frame::V4(frame),
@@ -228,10 +229,10 @@ fn ipv6<'p>(cursor: &mut Cursor<'p>) -> Result<Packet<'p>, Skip> {
             destination: service,
         });
     }
-    let (ports, signal, segment) = payload
-        .checked_sub(extensions)
-        .and_then(|left| transport(cursor, protocol, left))
-        .ok_or(Skip::NotOurs)?;
+    let left = payload.checked_sub(extensions).ok_or(Skip::NotOurs)?;
+    let Some((ports, segment, signal)) = transport(cursor, protocol, left) else {
+        return Err(Skip::NotOurs);
+    };
     let client = Address::of_words(load!(FrameV6, frame.ip.src_addr as quads));
     Ok(Packet {
         frame: Frame::V6(frame),
@@ -304,7 +305,7 @@ fn is_served(protocol: Protocol) -> bool {
     matches!(protocol, Protocol::TCP | Protocol::UDP)
 }
 
-type Transport<'p> = (Ports, Signal, Option<Segment<'p>>);
+type Transport<'p> = (Ports, Option<Segment<'p>>, Signal);
 
 /// What stands at the beginning of an IP packet's payload of `length` bytes, if it is whole.
 #[inline(always)]
@@ -333,7 +334,7 @@ fn tcp<'p>(cursor: &mut Cursor<'p>, length: usize) -> Option<Transport<'p>> {
         header: tcp,
         length: length as u32,
     };
-    Some((ports, signal, Some(segment)))
+    Some((ports, Some(segment), signal))
 }
 
 #[inline(always)]
@@ -344,7 +345,7 @@ fn udp<'p>(cursor: &mut Cursor<'p>, length: usize) -> Option<Transport<'p>> {
         return None;
     }
     let ports = Ports::of_word(load!(Udp, udp.ports as u32));
-    Some((ports, Signal::Data, None))
+    Some((ports, None, Signal::Data))
 }
 
 /// TCP flags (RFC 9293, 3.1).

@@ -195,6 +195,32 @@ pub fn unbounded(value: u64) -> u64 {
     value
 }
 
+/// The bits of a value that are set in `MASK`, of which the verifier knows the bound then. The compiler leaves
+/// out a mask that it takes for needless.
+#[inline(always)]
+pub fn masked<const MASK: u16>(value: u64) -> usize {
+    #[cfg(target_arch = "bpf")]
+    {
+        let mut register = value;
+        // SAFETY: it changes nothing but the register.
+        unsafe {
+            asm!(
+                "{register} &= {mask}",
+                register = inout(reg) register,
+                mask = const MASK,
+                options(pure, nomem, nostack, preserves_flags)
+            );
+            // SAFETY: no bit of another is left.
+            core::hint::assert_unchecked(register <= MASK as u64);
+        }
+        register as usize
+    }
+    #[cfg(not(target_arch = "bpf"))]
+    {
+        (value & u64::from(MASK)) as usize
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,16 +1,17 @@
 //! All that pinned maps hold, byte for byte.
 
-use std::{collections::BTreeMap, fs, path::Path, thread};
+use std::{collections::BTreeMap, fs, mem::offset_of, path::Path, thread};
 
 use aya::{
     Pod,
     maps::{Array, HashMap, Map, MapData, PerCpuArray, lpm_trie::LpmTrie},
 };
 use lb_common::{
-    Address, Bucket, CLIENT_BUFFERS, Chunk, Control, Counter, Descriptor, FormerRing, FragmentKey,
-    FragmentRoute, HEARTBEAT_OFFSET, LongNetwork, Pin, PinKey, Port, Service, ServiceCounter,
-    ServiceGroup, ServiceKey, Station, Target, Translation, TranslationKey,
+    Address, Bucket, Chunk, Counters, Descriptor, FormerRing, FragmentKey, FragmentRoute,
+    HEARTBEAT_OFFSET, LongNetwork, Pin, PinKey, ServiceGroup, ServiceKey, Station, Tables,
+    Translation, TranslationKey,
 };
+use lb_userspace::dataplane::TableParts;
 
 /// The bytes of each map in `directory`, but for the heartbeat, which goes on.
 ///
@@ -35,32 +36,28 @@ pub fn dump(directory: &Path) -> BTreeMap<String, Vec<u8>> {
 
 fn bytes_of(name: &str, path: &Path) -> Vec<u8> {
     match name {
-        "CONTROL" => {
-            let mut bytes = array::<{ size_of::<Control>() }>(path);
-            bytes[HEARTBEAT_OFFSET..][..8].fill(0);
+        "TABLES" => {
+            let mut bytes = large::<{ size_of::<Tables>() }>(path);
+            bytes[offset_of!(Tables, control) + HEARTBEAT_OFFSET..][..8].fill(0);
             bytes
         }
-        "SERVICES" => array::<{ size_of::<Service>() }>(path),
+        "COUNTERS" => large::<{ size_of::<Counters>() }>(path),
         "SERVICE_IDS" => hash::<{ size_of::<ServiceKey>() }, 4>(path),
         "SERVICE_GROUPS" => hash::<{ size_of::<ServiceGroup>() }, 4>(path),
-        "PORTS" => array::<{ size_of::<Port>() }>(path),
         "ADDRESSES" => hash::<{ size_of::<Address>() }, 4>(path),
         "FRAGMENTS" => hash::<{ size_of::<FragmentKey>() }, { size_of::<FragmentRoute>() }>(path),
         "TRANSLATIONS" => {
             hash::<{ size_of::<TranslationKey>() }, { size_of::<Translation>() }>(path)
         }
         "AFFINITY_PINS" => hash::<{ size_of::<PinKey>() }, { size_of::<Pin>() }>(path),
-        "CLIENTS_V4" => networks(path),
+        "CLIENTS_V4" => large::<{ 2 << 24 }>(path),
         "CLIENTS_V4_LONG" => array::<{ size_of::<LongNetwork>() }>(path),
         "CLIENTS_V6_0" | "CLIENTS_V6_1" => prefixes(path),
         "RINGS" => array::<{ size_of::<Descriptor>() }>(path),
         "FORMER_RINGS" => array::<{ size_of::<FormerRing>() }>(path),
         "STATIONS" => hash::<4, { size_of::<Station>() }>(path),
         "SLOTS" => array::<{ size_of::<Chunk>() }>(path),
-        "TARGETS" => array::<{ size_of::<Target>() }>(path),
         "FLOWS" => array::<{ size_of::<Bucket>() }>(path),
-        "VERDICTS" | "FLOW_EVENTS" | "TARGET_COUNTERS" => per_cpu::<{ size_of::<Counter>() }>(path),
-        "SERVICE_COUNTERS" => per_cpu::<{ size_of::<ServiceCounter>() }>(path),
         "BUDGETS" => per_cpu::<8>(path),
         other => panic!("the map {other} is not known here"),
     }
@@ -77,27 +74,25 @@ pub fn pinned_array<T: Pod>(path: &Path) -> Array<MapData, T> {
     Array::try_from(pinned(path)).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
+/// The parts of the pinned map TABLES.
+pub fn pinned_tables(path: &Path) -> TableParts {
+    let data = MapData::from_pin(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    TableParts::new(&data).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
 fn array<const SIZE: usize>(path: &Path) -> Vec<u8> {
     let array = pinned_array::<[u8; SIZE]>(path);
     let elements = array.iter().map(|element| element.expect("an element"));
     elements.flatten().collect()
 }
 
-/// An element is half of 64 MiB, and has to be on the stack.
-fn networks(path: &Path) -> Vec<u8> {
-    const BUFFER: usize = 2 << 24;
+/// As [`array`], of elements that have to be on the stack for it.
+fn large<const SIZE: usize>(path: &Path) -> Vec<u8> {
     thread::scope(|scope| {
-        let read = || {
-            let array = pinned_array::<[u8; BUFFER]>(path);
-            let mut bytes = Vec::with_capacity(BUFFER * CLIENT_BUFFERS as usize);
-            for buffer in 0..CLIENT_BUFFERS {
-                bytes.extend_from_slice(&array.get(&buffer, 0).expect("a buffer"));
-            }
-            bytes
-        };
-        let builder = thread::Builder::new().stack_size(16 * BUFFER);
-        let reader = builder.spawn_scoped(scope, read).expect("a thread");
-        reader.join().expect("the buffers can be read")
+        let builder = thread::Builder::new().stack_size((1 << 20) + 16 * SIZE);
+        let reader = builder.spawn_scoped(scope, || array::<SIZE>(path));
+        let reader = reader.expect("a thread");
+        reader.join().expect("the elements can be read")
     })
 }
 

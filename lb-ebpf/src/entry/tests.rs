@@ -70,7 +70,6 @@ fn every_state_byte_has_an_idle_time() {
 
 #[test]
 fn only_packets_that_can_move_leave_a_target() {
-    let entry = entry(100, FlowState::ESTABLISHED);
     let (takes_new, dead) = (TargetState::TAKES_NEW, TargetState::DEAD);
     let [moves, ends] = [TargetState::TCP_MOVES, TargetState::TCP_ENDS].map(|tcp| dead | tcp);
     let udp_stays = dead | TargetState::UDP_STAYS;
@@ -96,14 +95,13 @@ fn only_packets_that_can_move_leave_a_target() {
         (Signal::Data, Protocol::UDP, ends, left),
         (Signal::Data, Protocol::UDP, udp_stays, stays),
     ] {
-        let follows = may_follow(entry, &target(state).way(), &flow(signal, protocol));
+        let follows = may_follow(&target(state).way(), &flow(signal, protocol));
         assert_eq!(follows, expected, "{signal:?} {protocol} {state}");
     }
 }
 
 #[test]
 fn an_epoch_flushes_what_was_last_seen_before_it() {
-    let flow = flow(Signal::Data, Protocol::TCP);
     for (epoch, last_seen, stays) in [
         (0, 1, true),
         (0, u32::MAX, true),
@@ -118,8 +116,11 @@ fn an_epoch_flushes_what_was_last_seen_before_it() {
             ..target(TargetState::TAKES_NEW)
         };
         let entry = entry(last_seen, FlowState::ESTABLISHED);
-        let follows = may_follow(entry, &target.way(), &flow);
-        assert_eq!(follows.is_ok(), stays, "epoch {epoch}, seen {last_seen}");
+        let flushed = is_flushed(entry, &target.way());
+        assert_eq!(!flushed, stays, "epoch {epoch}, seen {last_seen}");
+        let plain = target.way().is_unflushed_of(target.group);
+        assert_eq!(plain, epoch == 0, "epoch {epoch}");
+        assert!(!target.way().is_unflushed_of(target.group + 1));
     }
 }
 

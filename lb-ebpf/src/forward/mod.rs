@@ -32,7 +32,7 @@ impl From<Verdict> for Unwritten {
 
 /// Rewrites a packet so that the interface sends it to the target that `way` leads to. What has to
 /// be put around it is returned. `backend` is asked for the target's address, and `station` for that of the
-/// interface that the packet came by, if it may be another than the one that it leaves by.
+/// interface that the packet came by, if it may be another than the one that it leaves by. `tunnels` is asked for what is set for them.
 ///
 /// # Errors
 /// Why it is not rewritten; the frame is as it was.
@@ -42,7 +42,7 @@ pub fn write(
     way: &Way<impl Fn(usize) -> u64>,
     backend: impl FnOnce() -> Address,
     station: impl FnOnce() -> Mac,
-    tunnels: &Tunnels,
+    tunnels: impl Fn() -> Tunnels,
 ) -> Result<Envelope, Unwritten> {
     let Packet {
         mut frame, flow, ..
@@ -70,14 +70,14 @@ pub fn write(
             Ok(Envelope::none(frame.family()))
         }
         ForwardMode::IPIP => {
-            let (tuple, length) = (&flow.tuple, flow.ip_length);
-            let envelope = Envelope::ipip(&frame, tuple, length, backend(), tunnels);
+            let (tuple, length, tunnels) = (&flow.tuple, flow.ip_length, tunnels());
+            let envelope = Envelope::ipip(&frame, tuple, length, backend(), &tunnels);
             hop::take(&mut frame, tunnels.hops).ok_or(Verdict::TtlExpired)?;
             Ok(envelope)
         }
         ForwardMode::GUE => {
-            let (tuple, length) = (&flow.tuple, flow.ip_length);
-            let envelope = Envelope::gue(&frame, tuple, length, backend(), tunnels);
+            let (tuple, length, tunnels) = (&flow.tuple, flow.ip_length, tunnels());
+            let envelope = Envelope::gue(&frame, tuple, length, backend(), &tunnels);
             hop::take(&mut frame, tunnels.hops).ok_or(Verdict::TtlExpired)?;
             Ok(envelope)
         }

@@ -91,7 +91,7 @@ fn written(frame: &mut [u8], target: &Target) -> Result<Envelope, Unwritten> {
         &target.way(),
         || target.address,
         station,
-        &TUNNELS,
+        || TUNNELS,
     )
 }
 

@@ -2,12 +2,12 @@
 
 use lb_common::Address;
 
-use super::tables;
+use super::tables::{self, Tables};
 
 /// The class of a client; 0 where the tables say nothing of it.
 #[inline(always)]
-pub(super) fn class(client: Address) -> u32 {
-    let buffer = tables::clients_in_use();
+pub(super) fn class(tables: Tables, client: Address) -> u32 {
+    let buffer = tables.clients_in_use();
     if !client.is_v4() {
         return tables::class_v6(buffer, client);
     }

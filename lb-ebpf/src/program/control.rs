@@ -9,7 +9,7 @@ use lb_ebpf::{
 
 use super::{
     counted, known, outcome::Outcome, packet::Packet, pins::Shape, relay, services,
-    settings::ANSWER_ECHO, tables::Target, ways,
+    settings::ANSWER_ECHO, ways,
 };
 
 /// Finds the target of an error about a flow by the flow's entry, or answers an echo request.
@@ -49,10 +49,10 @@ pub(super) fn pass_on(context: *mut xdp_md, family: Family, target: u16) -> Outc
     let Some(error) = control::error(&mut packet.cursor(), family) else {
         return counted(Verdict::NotOurs, bytes);
     };
-    let service = services::find(&error.flow.tuple);
-    let (Some(service), Some(target)) = (service, Target::of(target)) else {
+    let Some(service) = services::find(&error.flow.tuple) else {
         return counted(Verdict::NotOurs, bytes);
     };
+    let target = service.tables.target(target);
     relay(
         &mut Packet::new(context),
         error,

@@ -1,37 +1,80 @@
 //! Counts packets and the bytes of their frames.
 
-use lb_common::{FlowEvent, Verdict};
+use lb_common::{Counter, FlowEvent, NAMED_COUNT, SERVICE_COUNT, TARGET_COUNT, Verdict};
+use lb_ebpf::word;
 
-use super::{maps, tables};
+use super::tables;
+
+/// Bits of the places that verdicts and flow events have.
+const NAMED: u16 = NAMED_COUNT as u16 - 1;
 
 /// Counts what became of a packet.
 #[inline(always)]
 pub(super) fn verdict(verdict: Verdict, bytes: u64) {
-    tables::add(&maps::VERDICTS, verdict as u32, |it| it, bytes);
+    if let Some(counters) = tables::counters() {
+        add(
+            &mut counters.verdicts[word::masked::<NAMED>(verdict as u64)],
+            bytes,
+        );
+    }
 }
 
 /// Counts what became of a look-up in the flow table.
 #[inline(always)]
 pub(super) fn event(event: FlowEvent, bytes: u64) {
-    tables::add(&maps::FLOW_EVENTS, event as u32, |it| it, bytes);
+    if let Some(counters) = tables::counters() {
+        add(
+            &mut counters.flow_events[word::masked::<NAMED>(event as u64)],
+            bytes,
+        );
+    }
 }
 
 /// Counts a packet of a known flow that was sent to a target, as most packets are. So it costs two
 /// counters and not four: see [`lb_common::ServiceCounter`].
 #[inline(always)]
 pub(super) fn hit(service: u32, target: u16, bytes: u64) {
-    tables::add(&maps::SERVICE_COUNTERS, service, |it| &mut it.hits, bytes);
-    self::target(target, bytes);
+    if let Some(counters) = tables::counters() {
+        add(
+            &mut counters.services[service as usize % SERVICE_COUNT].hits,
+            bytes,
+        );
+        add(
+            &mut counters.targets[usize::from(target) % TARGET_COUNT],
+            bytes,
+        );
+    }
 }
 
-/// Counts any other packet to a service, whatever becomes of it.
+/// Counts any other packet that is sent to a target.
+#[inline(always)]
+pub(super) fn sent(service: u32, target: u16, bytes: u64) {
+    if let Some(counters) = tables::counters() {
+        add(
+            &mut counters.services[service as usize % SERVICE_COUNT].others,
+            bytes,
+        );
+        add(
+            &mut counters.targets[usize::from(target) % TARGET_COUNT],
+            bytes,
+        );
+        add(&mut counters.verdicts[Verdict::Forwarded as usize], bytes);
+    }
+}
+
+/// Counts a packet to a service that is not sent.
 #[inline(always)]
 pub(super) fn service(id: u32, bytes: u64) {
-    tables::add(&maps::SERVICE_COUNTERS, id, |it| &mut it.others, bytes);
+    if let Some(counters) = tables::counters() {
+        add(
+            &mut counters.services[id as usize % SERVICE_COUNT].others,
+            bytes,
+        );
+    }
 }
 
-/// Counts a packet that is sent to a target.
 #[inline(always)]
-pub(super) fn target(target: u16, bytes: u64) {
-    tables::add(&maps::TARGET_COUNTERS, target.into(), |it| it, bytes);
+fn add(counter: &mut Counter, bytes: u64) {
+    counter.packets += 1;
+    counter.bytes += bytes;
 }

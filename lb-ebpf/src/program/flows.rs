@@ -11,11 +11,13 @@ use super::{
     clock, count,
     maps::INSERT_BUDGET,
     settings::{FLOW_MASK, INSERT_LIMIT},
-    tables::{self, Keys, Service, Slot, Target, Ways},
+    tables::{self, Keys, Service, Slot, Tables, Target, Ways},
+    ways,
 };
 
 /// Where a flow stands in the table, or will stand.
 pub(super) struct Place {
+    bucket: u32,
     ways: Ways,
     /// The name of its entry, without a target.
     fingerprint: u64,
@@ -35,10 +37,12 @@ pub(super) struct Known {
 impl Place {
     /// The place of a flow.
     #[inline(always)]
-    pub(super) fn of(flow: &Flow, keys: &Keys) -> Option<Self> {
+    pub(super) fn of(flow: &Flow, keys: Keys) -> Option<Self> {
         let [first, second] = flow.tuple.flow_hashes(keys.flows).map(word::settle);
+        let bucket = first & FLOW_MASK.load();
         Some(Self {
-            ways: Ways::of_bucket(first & FLOW_MASK.load())?,
+            bucket,
+            ways: Ways::of_bucket(bucket)?,
             fingerprint: Entry::name(first, second, 0),
             now: clock::now(),
             idle: keys.idle,
@@ -56,13 +60,19 @@ impl Place {
         if !entry.is_live(self.now, self.idle) {
             return Err(FlowEvent::Miss);
         }
-        let target = Target::of(entry.target()).ok_or(FlowEvent::Foreign)?;
+        let target = service.tables.target(entry.target());
         let way = target.way();
-        if !way.is_used() || !service.takes(way.group()) {
-            // The entry is another flow's, or the id went to another target.
-            return Err(FlowEvent::Foreign);
+        // Most targets are of the service's group, and were not flushed: two questions, one comparison.
+        if !way.is_unflushed_of(service.group()) {
+            if !service.takes(way.group()) {
+                // The entry is another flow's, or the id went to another target, or to none.
+                return Err(FlowEvent::Foreign);
+            }
+            if entry::is_flushed(entry, &way) {
+                return Err(FlowEvent::Left);
+            }
         }
-        entry::may_follow(entry, &way, flow)?;
+        entry::may_follow(&way, flow)?;
         Ok(Known {
             target,
             slot,
@@ -75,7 +85,11 @@ impl Place {
     #[inline(always)]
     pub(super) fn remember(&self, target: u16, flow: &Flow, bytes: u64) {
         if flow.signal != Signal::Reset {
-            count::event(self.insert(target, flow), bytes);
+            let entry = Entry {
+                name: self.fingerprint | u64::from(target),
+                life: Entry::life(self.now, entry::first_state(flow)),
+            };
+            count::event(ways::write_entry(self.bucket, entry), bytes);
         }
     }
 
@@ -84,32 +98,6 @@ impl Place {
     pub(super) fn end(&self) {
         if let Some((own, _)) = self.ways.find(self.fingerprint) {
             own.set_life(Entry::life(self.now, FlowState::CLOSING));
-        }
-    }
-
-    /// Writes an entry over the flow's old one, which takes nothing from others and so is always
-    /// allowed: otherwise the next packet would follow the old one. Else over another's.
-    #[inline(always)]
-    fn insert(&self, target: u16, flow: &Flow) -> FlowEvent {
-        let entry = Entry {
-            name: self.fingerprint | u64::from(target),
-            life: Entry::life(self.now, entry::first_state(flow)),
-        };
-        if let Some((own, _)) = self.ways.find(self.fingerprint) {
-            own.set(entry);
-            return FlowEvent::Inserted;
-        }
-        if !within_budget(self.now) {
-            return FlowEvent::Limited;
-        }
-        let way = entry::victim(|way| self.ways.slot(way).entry(), self.now, self.idle);
-        let slot = self.ways.slot(way);
-        let evicts = slot.entry().is_live(self.now, self.idle);
-        slot.set(entry);
-        if evicts {
-            FlowEvent::Evicted
-        } else {
-            FlowEvent::Inserted
         }
     }
 }
@@ -122,6 +110,31 @@ impl Known {
         if self.next_life != self.life {
             self.slot.set_life(self.next_life);
         }
+    }
+}
+
+/// Writes an entry into a bucket over the flow's old one, which takes nothing from others and so is always
+/// allowed: otherwise the next packet would follow the old one. Else over another's.
+#[inline(always)]
+pub(super) fn write(bucket: u32, entry: Entry) -> FlowEvent {
+    let (Some(ways), Some(tables)) = (Ways::of_bucket(bucket), Tables::open()) else {
+        return FlowEvent::Limited;
+    };
+    if let Some((own, _)) = ways.find(entry.name) {
+        own.set(entry);
+        return FlowEvent::Inserted;
+    }
+    let now = entry.last_seen();
+    if !within_budget(now) {
+        return FlowEvent::Limited;
+    }
+    let idle = tables.keys().idle;
+    let slot = ways.slot(entry::victim(|way| ways.slot(way).entry(), now, idle));
+    let evicts = slot.entry().is_live(now, idle);
+    slot.set(entry);
+    match evicts {
+        true => FlowEvent::Evicted,
+        false => FlowEvent::Inserted,
     }
 }
 

@@ -14,7 +14,7 @@ use super::{
     outcome::Outcome,
     packet::Packet,
     relay, services,
-    tables::{self, Service, Target},
+    tables::{self, Service, Tables},
 };
 
 /// Decides where the fragments of a packet go, if this is the first: by the entry of its flow, else to
@@ -52,8 +52,7 @@ pub(super) fn begin(context: *mut xdp_md, family: Family, chosen: u16) -> Outcom
 /// A target is to be chosen, or the sender to be told that there is none.
 #[inline(always)]
 fn target(flow: &Flow, service: &Service, chosen: u16, bytes: u64) -> Result<u16, Outcome> {
-    let keys = tables::keys().ok_or(Outcome::TO_CHOOSE)?;
-    let place = Place::of(flow, &keys).ok_or(Outcome::TO_CHOOSE)?;
+    let place = Place::of(flow, service.tables.keys()).ok_or(Outcome::TO_CHOOSE)?;
     if chosen != BY_RING {
         place.remember(chosen, flow, bytes);
         return Ok(chosen);
@@ -91,11 +90,13 @@ pub(super) fn follow(context: *mut xdp_md, family: Family) -> Outcome {
     if route.is_to_host() {
         return counted(Verdict::NotOurs, bytes);
     }
-    let target = Target::of(route.target());
-    // Its id can have gone to another target meanwhile.
-    let Some(target) = target.filter(|it| it.way().identity() == route.identity()) else {
+    let Some(target) = Tables::open().map(|tables| tables.target(route.target())) else {
         return counted(Verdict::FragmentUnknown, bytes);
     };
+    // Its id can have gone to another target meanwhile.
+    if target.way().identity() != route.identity() {
+        return counted(Verdict::FragmentUnknown, bytes);
+    }
     let packet = &mut Packet::new(context);
     // Of the others nobody is told (RFC 1122, 3.2.2).
     let service = (route.service(), fragment.is_first);
@@ -114,8 +115,11 @@ fn put(flow: &Tuple, id: u32, service: u32, target: u16, bytes: u64) {
         count::event(FlowEvent::Limited, bytes);
         return;
     }
-    let route = match Target::of(target).filter(|target| target.id != TO_HOST) {
-        Some(target) => FragmentRoute::new(service, target.id, target.way().identity(), now),
+    let route = match Tables::open().filter(|_| target != TO_HOST) {
+        Some(tables) => {
+            let identity = tables.target(target).way().identity();
+            FragmentRoute::new(service, target, identity, now)
+        }
         None => FragmentRoute::to_host(now),
     };
     tables::put_fragment_route(&FragmentKey::new(flow, id), &route);

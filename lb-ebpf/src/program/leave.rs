@@ -7,7 +7,7 @@ use super::{
     count,
     outcome::Outcome,
     packet::{self, Packet},
-    tables::{self, Target},
+    tables::{self, Tables},
 };
 
 /// Takes the tags off a frame; `None` if it has none.
@@ -34,7 +34,7 @@ pub(super) fn leave(context: *mut xdp_md, outcome: Outcome) -> u32 {
     let exit = match (outcome.action(), outcome.verdict()) {
         (xdp_action::XDP_DROP, _) => return xdp_action::XDP_DROP,
         (xdp_action::XDP_TX | xdp_action::XDP_REDIRECT, Verdict::Forwarded) => {
-            match Target::of(outcome.target()) {
+            match Tables::open().map(|tables| tables.target(outcome.target())) {
                 Some(target) if target.way().forward().mode() != ForwardMode::HOST => target.exit(),
                 _ => return send(context, xdp_action::XDP_PASS, as_it_came),
             }

@@ -6,32 +6,26 @@ use aya_ebpf::{
     maps::{Array, HashMap, LpmTrie, LruHashMap, PerCpuArray},
 };
 use lb_common::{
-    Address, Bucket, CHUNK, CLIENT_BUFFERS, Chunk, Control, Counter, Descriptor, FormerRing,
-    FragmentKey, FragmentRoute, LONG_NETWORKS, LongNetwork, Networks, Pin, PinKey, Port, Service,
-    ServiceCounter, ServiceGroup, ServiceKey, Station, Target, Transit, Translation,
-    TranslationKey, Tuple, V6_PREFIXES,
+    Address, Bucket, CHUNK, CLIENT_BUFFERS, Chunk, Counters, Descriptor, FormerRing, FragmentKey,
+    FragmentRoute, LONG_NETWORKS, LongNetwork, Networks, Pin, PinKey, ServiceGroup, ServiceKey,
+    Station, Tables, Transit, Translation, TranslationKey, Tuple, V6_PREFIXES,
 };
 use lb_ebpf::budget::Budget;
 
 /// Buckets of the map FLOWS unless the loader says otherwise: a million entries, 16 MiB.
 pub(super) const DEFAULT_BUCKETS: u32 = 1 << 17;
 
-const SERVICE_COUNT: u32 = 1024;
+const SERVICE_COUNT: u32 = lb_common::SERVICE_COUNT as u32;
 const ROW_COUNT: u32 = 1 << 17;
-const TARGET_COUNT: u32 = 4096;
 const RING_SLOTS: u32 = 1 << 20;
 const PIN_COUNT: u32 = 1 << 16;
 const TRANSLATED_FLOWS: u32 = 1 << 16;
 const FRAGMENTED_PACKETS: u32 = 1 << 14;
 const INTERFACE_COUNT: u32 = 64;
 
-/// What outlives both the daemon and the program.
+/// What packets of known flows are looked up in.
 #[map]
-pub(super) static CONTROL: Array<Control> = Array::with_max_entries(1, BPF_F_MMAPABLE);
-
-/// The services, by id.
-#[map]
-pub(super) static SERVICES: Array<Service> = Array::with_max_entries(SERVICE_COUNT, BPF_F_MMAPABLE);
+pub(super) static TABLES: Array<Tables> = Array::with_max_entries(1, BPF_F_MMAPABLE);
 
 /// The ids of the published services.
 #[map]
@@ -42,10 +36,6 @@ pub(super) static SERVICE_IDS: HashMap<ServiceKey, u32> =
 #[map]
 pub(super) static SERVICE_GROUPS: HashMap<ServiceGroup, u32> =
     HashMap::with_max_entries(16 * SERVICE_COUNT, 0);
-
-/// Which services use a destination port.
-#[map]
-pub(super) static PORTS: Array<Port> = Array::with_max_entries(1 << 16, BPF_F_MMAPABLE);
 
 /// The addresses that have a service; the values mean nothing here.
 #[map]
@@ -102,33 +92,13 @@ pub(super) static FRAGMENTS: LruHashMap<FragmentKey, FragmentRoute> =
 pub(super) static TRANSLATIONS: LruHashMap<TranslationKey, Translation> =
     LruHashMap::with_max_entries(TRANSLATED_FLOWS, 0);
 
-/// The targets, by id.
-#[map]
-pub(super) static TARGETS: Array<Target> = Array::with_max_entries(TARGET_COUNT, BPF_F_MMAPABLE);
-
 /// The flow table.
 #[map]
 pub(super) static FLOWS: Array<Bucket> = Array::with_max_entries(DEFAULT_BUCKETS, BPF_F_MMAPABLE);
 
-/// Packets by verdict.
+/// What each CPU has counted, by CPU. The loader makes it for all that the host can have.
 #[map]
-pub(super) static VERDICTS: PerCpuArray<Counter> =
-    PerCpuArray::with_max_entries(lb_common::VERDICTS.len() as u32, 0);
-
-/// Packets by flow event.
-#[map]
-pub(super) static FLOW_EVENTS: PerCpuArray<Counter> =
-    PerCpuArray::with_max_entries(lb_common::FLOW_EVENTS.len() as u32, 0);
-
-/// Packets by service id.
-#[map]
-pub(super) static SERVICE_COUNTERS: PerCpuArray<ServiceCounter> =
-    PerCpuArray::with_max_entries(SERVICE_COUNT, 0);
-
-/// Packets by target id.
-#[map]
-pub(super) static TARGET_COUNTERS: PerCpuArray<Counter> =
-    PerCpuArray::with_max_entries(TARGET_COUNT, 0);
+pub(super) static COUNTERS: Array<Counters> = Array::with_max_entries(1, BPF_F_MMAPABLE);
 
 /// The interfaces that packets are served on, by index.
 #[map]

@@ -74,7 +74,21 @@ fn go(context: *mut xdp_md, family: Family) -> Outcome {
     if log::is_on() {
         ways::note(context, family);
     }
-    let outcome = match ways::follow(context, family) {
+    let outcome = ways::follow(context, family);
+    let outcome = match outcome.is_done() {
+        true => outcome,
+        false => go_on(context, family, outcome),
+    };
+    if log::is_on() {
+        ways::log(outcome);
+    }
+    outcome
+}
+
+/// What becomes of a frame that the way of most did not do with, for the reason that `outcome` says.
+#[inline(always)]
+fn go_on(context: *mut xdp_md, family: Family, outcome: Outcome) -> Outcome {
+    let outcome = match outcome {
         Outcome::UNKNOWN => ways::begin(context, family),
         Outcome::FRAGMENT => ways::fragment(context, family),
         Outcome::CONTROL => ways::control(context, family),
@@ -87,14 +101,10 @@ fn go(context: *mut xdp_md, family: Family) -> Outcome {
         true => ways::translate(context, family, outcome),
         false => outcome,
     };
-    let outcome = match outcome.cause() {
+    match outcome.cause() {
         Some(_) => ways::reply(context, family, outcome),
         None => outcome,
-    };
-    if log::is_on() {
-        ways::log(outcome);
     }
-    outcome
 }
 
 /// The way of most packets: they are not ours, or of a flow that is known. All others then go by
@@ -157,13 +167,13 @@ fn write(
     station: impl FnOnce() -> Mac,
 ) -> Result<Envelope, Unwritten> {
     let way = target.way();
-    forward::write(parsed, &way, || target.address(), station, &tunnels())
+    forward::write(parsed, &way, || target.address(), station, tunnels)
 }
 
 /// The flow's entry, if its packet may follow it.
 #[inline(always)]
 fn known(flow: &Flow, service: &Service) -> Option<Known> {
-    let place = Place::of(flow, &tables::keys()?)?;
+    let place = Place::of(flow, service.tables.keys())?;
     place.follow(flow, service).ok()
 }
 
@@ -244,9 +254,7 @@ fn silent(verdict: Verdict) -> Verdict {
 /// Counts a packet that was sent, other than by its flow's entry.
 #[inline(always)]
 fn sent(service: u32, target: &Target, bytes: u64) -> Outcome {
-    count::service(service, bytes);
-    count::target(target.id, bytes);
-    count::verdict(Verdict::Forwarded, bytes);
+    count::sent(service, target.id, bytes);
     Outcome::sent(target.id, target.way().forward())
 }
 
@@ -279,8 +287,8 @@ fn send(
     bytes: u64,
 ) -> Result<(Target, Envelope), Unsent> {
     let flow = parsed.flow;
-    let keys = tables::keys().ok_or(Verdict::NoTarget)?;
-    let place = Place::of(&flow, &keys).ok_or(Verdict::NoTarget)?;
+    let tables = service.tables;
+    let place = Place::of(&flow, tables.keys()).ok_or(Verdict::NoTarget)?;
     let target = if chosen == BY_RING {
         let event = place.follow(&flow, service).err();
         let event = event.unwrap_or(FlowEvent::Miss);
@@ -296,9 +304,9 @@ fn send(
         if row.ring.has_head() || row.may_be_older(&flow) {
             return Err(Unsent::ToChoose);
         }
-        row.choose(&flow.tuple, service, keys.ring)?
+        row.choose(&flow.tuple, service, tables.keys().ring)?
     } else {
-        Target::of(chosen).ok_or(Verdict::NoTarget)?
+        tables.target(chosen)
     };
     let written = write(parsed, &target, station);
     if let Err(Unwritten::Refused(verdict)) = written {

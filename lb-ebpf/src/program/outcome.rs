@@ -9,14 +9,13 @@ use lb_ebpf::reply::Cause;
 #[derive(Clone, Copy, Eq, PartialEq)]
 pub(super) struct Outcome(u32);
 
-/// In the place of a verdict and what the kernel is told.
-const CHOSEN: u32 = 0xff00;
+/// In the place of what the kernel is told, which is less: the target was chosen.
+const CHOSEN: u32 = 0xe0;
 
-/// In the place of a verdict and what the kernel is told; the bits below say what is known of
-/// its flow.
-const TO_TRANSLATE: u32 = 0xfe00;
+/// In the same place: it is to be translated. The two low bits say what is known of its flow.
+const TO_TRANSLATE: u32 = 0xe4;
 
-/// In the place of what the kernel is told.
+/// In the same place: its sender is to be told.
 const TO_TELL: u32 = 0xfe;
 
 impl Outcome {
@@ -62,6 +61,12 @@ impl Outcome {
         self.0
     }
 
+    /// Whether nothing is left to be done, but for how it leaves.
+    #[inline(always)]
+    pub(super) fn is_done(self) -> bool {
+        self.action() <= xdp_action::XDP_REDIRECT
+    }
+
     /// It is to be sent to a target.
     #[inline(always)]
     pub(super) fn to(target: u16) -> Self {
@@ -71,7 +76,7 @@ impl Outcome {
     /// The target that it is to be sent to, if that was chosen and it was not sent yet.
     #[inline(always)]
     pub(super) fn chosen(self) -> Option<u16> {
-        (self.0 & 0xffff == CHOSEN).then(|| self.target())
+        (self.action() == CHOSEN).then(|| self.target())
     }
 
     /// It is to be translated, and then sent to a target.
@@ -83,7 +88,7 @@ impl Outcome {
     /// Whether it is to be translated.
     #[inline(always)]
     pub(super) fn is_to_translate(self) -> bool {
-        self.0 & 0xfffc == TO_TRANSLATE
+        self.action() & 0xfc == TO_TRANSLATE
     }
 
     /// The same of one whose flow was given a translation for that.

@@ -87,7 +87,7 @@ impl Content {
 
 #[inline(always)]
 fn target(flow: &Flow, service: &Service, pins: bool, bytes: u64) -> Result<Target, Verdict> {
-    let keys = tables::keys().ok_or(Verdict::NoTarget)?;
+    let keys = service.tables.keys();
     let row = Row::of(&flow.tuple, service)?;
     let now = clock::now();
     let before = word::unbounded(row.before(flow, service, keys.ring, now).into()) as u16;
@@ -98,7 +98,7 @@ fn target(flow: &Flow, service: &Service, pins: bool, bytes: u64) -> Result<Targ
         Some(target) => target,
         None if before != 0 => {
             count::event(FlowEvent::Former, bytes);
-            Target::of(before).ok_or(Verdict::NoTarget)?
+            service.tables.target(before)
         }
         None => row.choose(&flow.tuple, service, keys.ring)?,
     };
@@ -143,7 +143,7 @@ impl Place {
     #[inline(always)]
     pub(super) fn follow(&self, ring: Descriptor, service: &Service) -> Option<Target> {
         let pin = self.slot?.load();
-        let target = Target::of(pin.target())?;
+        let target = service.tables.target(pin.target());
         let way = target.way();
         let is_eligible = || tables::is_member(ring, target.id);
         let follows = pin::may_follow(pin, self.affinity, &way, self.now, is_eligible);

@@ -8,7 +8,7 @@ use lb_ebpf::{
     parse::{self, Family},
 };
 
-use super::{packet::Packet, rings::Row, services, tables, write};
+use super::{packet::Packet, rings::Row, services, write};
 
 /// Forwards the packet as a new flow's, and puts the way to its target in front of it.
 #[inline(never)]
@@ -27,7 +27,7 @@ fn decide(packet: &mut Packet, family: Family, proof: &mut Proof) -> Result<Verd
         parse::packet(&mut packet.cursor(), family).map_err(|_skip| Verdict::NotOurs)?;
     let tuple = parsed.flow.tuple;
     let service = services::find(&tuple).ok_or(Verdict::NotOurs)?;
-    let keys = tables::keys().ok_or(Verdict::NoTarget)?;
+    let keys = service.tables.keys();
     let row = Row::of(&tuple, &service)?;
     proof.class = row.class;
     proof.ring = row.ring;

@@ -27,7 +27,7 @@ impl Row {
         let classes = row.classes();
         let class = match classes {
             0 | 1 => 0,
-            _ => clients::class(tuple.client),
+            _ => clients::class(service.tables, tuple.client),
         };
         if class >= classes {
             return Err(Verdict::NoTarget);
@@ -58,9 +58,8 @@ impl Row {
             let way = target.way();
             former::may_go_on(&way) && service.takes(way.group())
         };
-        Target::of(slot)
-            .filter(goes_on)
-            .map_or(0, |target| target.id)
+        let target = service.tables.target(slot);
+        if goes_on(&target) { target.id } else { 0 }
     }
 
     /// The target that the ring gives to a flow: the flow's hash names a slot.
@@ -88,7 +87,7 @@ impl Row {
         if let Some(answer) = Answer::of_slot(id) {
             return Err(verdict(answer));
         }
-        let target = Target::of(id).ok_or(Verdict::NoTarget)?;
+        let target = service.tables.target(id);
         let way = target.way();
         if id == 0 || !way.is_used() || !service.takes(way.group()) {
             return Err(Verdict::NoTarget);

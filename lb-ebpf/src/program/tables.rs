@@ -6,11 +6,12 @@
 
 use core::ptr;
 
-use aya_ebpf::maps::{PerCpuArray, lpm_trie::Key};
+use aya_ebpf::{helpers::generated::bpf_get_smp_processor_id, maps::lpm_trie::Key};
 use lb_common::{
-    Address, Affinity, CHUNK, Counter, Descriptor, Exit, FLOW_PASSES, FormerRing, FragmentKey,
-    FragmentRoute, HashKey, IdleTicks, LONG_NETWORKS, Mac, Nat, Outer, Place, Port, Row,
-    ServiceGroup, ServiceKey, Tags, Transit, Tuple, Way, member_bit,
+    Address, Affinity, CHUNK, Control, Counters, Descriptor, Exit, FLOW_PASSES, FormerRing,
+    FragmentKey, FragmentRoute, HashKey, IdleTicks, LONG_NETWORKS, Mac, Nat, Outer, Place, Port,
+    Row, SERVICE_COUNT, ServiceGroup, ServiceKey, TARGET_COUNT, Tags, Transit, Tuple, Way,
+    member_bit,
 };
 use lb_ebpf::{budget::Budget, forward::Tunnel, word};
 
@@ -26,28 +27,89 @@ pub(super) use self::{
     translations::{TranslationSlot, put_translation, remove_translation},
 };
 
+/// The one element of TABLES, from which everything that a packet of a known flow needs is read.
+#[derive(Clone, Copy)]
+pub(super) struct Tables(*const lb_common::Tables);
+
+impl Tables {
+    /// The element.
+    #[inline(always)]
+    pub(super) fn open() -> Option<Self> {
+        maps::TABLES.get_ptr(0).map(Self)
+    }
+
+    #[inline(always)]
+    fn control(self) -> *const Control {
+        // SAFETY: it is inside the element.
+        unsafe { &raw const (*self.0).control }
+    }
+
+    /// The keys of the hashes, and how long flows may stay idle.
+    #[inline(always)]
+    pub(super) fn keys(self) -> Keys {
+        let control = self.control();
+        // SAFETY: an element of an array is never freed. The flow keys are drawn before the program runs
+        // and never change. The ring key changes when a daemon takes over with another one: a packet may
+        // then meet words of both, and a new flow go by a slot of neither, to some target of its group.
+        // An idle time is one word, which a packet meets either old or new.
+        unsafe {
+            Keys {
+                ring: &(*control).ring_key,
+                flows: &(*control).flow_keys,
+                idle: &(*control).idle,
+            }
+        }
+    }
+
+    /// Which of the two buffers of client prefixes is in use.
+    #[inline(always)]
+    pub(super) fn clients_in_use(self) -> u32 {
+        // SAFETY: an element of an array is never freed.
+        unsafe { ptr::read_volatile(&raw const (*self.control()).clients) }
+    }
+
+    /// The services that use a port.
+    #[inline(always)]
+    pub(super) fn port(self, port: u16) -> Port {
+        // SAFETY: an element of an array is never freed, and has every port.
+        unsafe {
+            let ports = (&raw const (*self.0).ports).cast::<Port>();
+            ptr::read_volatile(ports.add(word::masked::<{ u16::MAX }>(port.into())))
+        }
+    }
+
+    /// The service with an id.
+    #[inline(always)]
+    pub(super) fn service(self, id: u32) -> Service {
+        // SAFETY: an element of an array is never freed, and the remainder is inside it.
+        let element = unsafe {
+            let services = (&raw const (*self.0).services).cast::<lb_common::Service>();
+            services.add(id as usize % SERVICE_COUNT)
+        };
+        Service {
+            id,
+            element,
+            tables: self,
+        }
+    }
+
+    /// The target with an id.
+    #[inline(always)]
+    pub(super) fn target(self, id: u16) -> Target {
+        // SAFETY: an element of an array is never freed, and the remainder is inside it.
+        let element = unsafe {
+            let targets = (&raw const (*self.0).targets).cast::<lb_common::Target>();
+            targets.add(usize::from(id) % TARGET_COUNT)
+        };
+        Target { id, element }
+    }
+}
+
 /// The keys of the hashes, and how long flows may stay idle.
 pub(super) struct Keys {
     pub(super) ring: &'static HashKey,
     pub(super) flows: &'static [HashKey; FLOW_PASSES],
     pub(super) idle: &'static IdleTicks,
-}
-
-/// The keys from the control element.
-#[inline(always)]
-pub(super) fn keys() -> Option<Keys> {
-    let control = maps::CONTROL.get_ptr(0)?;
-    // SAFETY: an element of an array is never freed. The flow keys are drawn before the program runs
-    // and never change. The ring key changes when a daemon takes over with another one: a packet may
-    // then meet words of both, and a new flow go by a slot of neither, to some target of its group.
-    // An idle time is one word, which a packet meets either old or new.
-    unsafe {
-        Some(Keys {
-            ring: &(*control).ring_key,
-            flows: &(*control).flow_keys,
-            idle: &(*control).idle,
-        })
-    }
 }
 
 /// The MAC address of an interface; that of no frame's receiver if the packet program is not to serve there.
@@ -72,29 +134,16 @@ pub(super) fn transit() -> Option<&'static mut Transit> {
         .map(|transit| unsafe { &mut *transit })
 }
 
-/// The services that use a port.
-#[inline(always)]
-pub(super) fn port(port: u16) -> Port {
-    let element = maps::PORTS.get_ptr(port.into());
-    // SAFETY: an element of an array is never freed.
-    element.map_or(Port::default(), |port| unsafe { ptr::read_volatile(port) })
-}
-
 /// A service, of which each part is read where it is needed.
 #[derive(Clone, Copy)]
 pub(super) struct Service {
     pub(super) id: u32,
+    /// What it was found in.
+    pub(super) tables: Tables,
     element: *const lb_common::Service,
 }
 
 impl Service {
-    /// The service with an id.
-    #[inline(always)]
-    pub(super) fn of(id: u32) -> Option<Self> {
-        let element = maps::SERVICES.get_ptr(id)?;
-        Some(Self { id, element })
-    }
-
     /// The address that clients use.
     #[inline(always)]
     pub(super) fn address(&self) -> Address {
@@ -136,16 +185,6 @@ pub(super) fn service_id(tuple: &Tuple) -> Option<u32> {
     // moment to another key: then the service that it names has another address, or takes one packet
     // too many.
     unsafe { maps::SERVICE_IDS.get(key) }.copied()
-}
-
-/// Which of the two buffers of client prefixes is in use.
-#[inline(always)]
-pub(super) fn clients_in_use() -> u32 {
-    let control = maps::CONTROL.get_ptr(0);
-    // SAFETY: an element of an array is never freed.
-    control.map_or(0, |control| unsafe {
-        ptr::read_volatile(&raw const (*control).clients)
-    })
 }
 
 /// What is known of 256 IPv4 addresses.
@@ -258,13 +297,6 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// The target with an id.
-    #[inline(always)]
-    pub(super) fn of(id: u16) -> Option<Self> {
-        let element = maps::TARGETS.get_ptr(id.into())?;
-        Some(Self { id, element })
-    }
-
     /// How to get there.
     #[inline(always)]
     pub(super) fn way(&self) -> Way<impl Fn(usize) -> u64 + use<>> {
@@ -339,21 +371,15 @@ fn four_words(words: *const u32) -> [u32; 4] {
     [word(0), word(1), word(2), word(3)]
 }
 
-/// Adds a packet of `bytes` to a counter of this CPU, in the element that `part` takes it from.
+/// What this CPU has counted.
 #[inline(always)]
-pub(super) fn add<T>(
-    counters: &PerCpuArray<T>,
-    index: u32,
-    part: impl FnOnce(&mut T) -> &mut Counter,
-    bytes: u64,
-) {
-    if let Some(element) = counters.get_ptr_mut(index) {
-        // SAFETY: only this CPU writes it, and XDP runs there with softirqs off, never within
-        // itself.
-        let counter = part(unsafe { &mut *element });
-        counter.packets += 1;
-        counter.bytes += bytes;
-    }
+pub(super) fn counters() -> Option<&'static mut Counters> {
+    // SAFETY: the helper takes nothing and always succeeds.
+    let cpu = unsafe { bpf_get_smp_processor_id() };
+    let counters = maps::COUNTERS.get_ptr_mut(cpu)?;
+    // SAFETY: only this CPU writes it, and XDP runs there with softirqs off, never within itself. (The
+    // daemon does when a service or target ends, which may be lost on either side.)
+    Some(unsafe { &mut *counters })
 }
 
 /// Where the log notes the packet that this CPU is at work on.

@@ -7,10 +7,11 @@
 use core::mem::MaybeUninit;
 
 use aya_ebpf::bindings::xdp_md;
+use lb_common::{Entry, FlowEvent};
 use lb_ebpf::parse::Family;
 
 use super::{
-    BY_RING, control, fragments, leave, log,
+    BY_RING, control, flows, fragments, leave, log,
     outcome::Outcome,
     pins::{self, Content, Shape},
     replies, translations,
@@ -143,6 +144,19 @@ impl Outcome {
         outcome.chosen().ok_or(outcome)
     }
 }
+
+/// Writes an entry into a bucket of the flow table.
+#[inline(always)]
+pub(super) fn write_entry(bucket: u32, entry: Entry) -> FlowEvent {
+    match written_entry(bucket, entry.name, entry.life) {
+        INSERTED => FlowEvent::Inserted,
+        EVICTED => FlowEvent::Evicted,
+        _ => FlowEvent::Limited,
+    }
+}
+
+const INSERTED: u32 = FlowEvent::Inserted as u32;
+const EVICTED: u32 = FlowEvent::Evicted as u32;
 
 /// Takes the tags off a frame that has some, and keeps them for [`leave`].
 #[inline(always)]
@@ -327,6 +341,12 @@ extern "C" fn translated_error_there(context: *mut xdp_md, family: u32, target: 
 #[unsafe(no_mangle)]
 extern "C" fn translated_error_back(context: *mut xdp_md, family: u32) -> u32 {
     translations::errors::back(context, of_word(family)).word()
+}
+
+#[inline(never)]
+#[unsafe(no_mangle)]
+extern "C" fn written_entry(bucket: u32, name: u64, life: u64) -> u32 {
+    flows::write(bucket, Entry { name, life }) as u32
 }
 
 #[inline(never)]

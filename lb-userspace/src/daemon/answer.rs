@@ -56,11 +56,9 @@ impl Daemon {
             }
             Request::Status => {
                 let totals = self.kernel.counters(&self.tables);
-                let status = totals.and_then(|totals| {
-                    let live = self.kernel.live(&self.tables, tick(monotonic()))?;
-                    Ok(Reply::Status(Box::new(self.status(&totals, &live))))
-                });
-                status.map_err(Into::into)
+                let live = self.kernel.live(&self.tables, tick(monotonic()));
+                live.map(|live| Reply::Status(Box::new(self.status(&totals, &live))))
+                    .map_err(Into::into)
             }
         };
         let _client_is_gone = reply.send(answer.unwrap_or_else(Reply::Refused));

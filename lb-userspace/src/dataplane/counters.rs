@@ -2,15 +2,11 @@
 
 use std::{collections::BTreeMap, ops::AddAssign};
 
-use aya::{
-    Pod,
-    maps::{Map, MapData, MapError, PerCpuArray, PerCpuValues},
-    util::nr_cpus,
-};
+use aya::Pod;
 use lb_common::{Counter, FLOW_EVENTS, FlowEvent, ServiceCounter, ServiceKey, VERDICTS, Verdict};
 
-use super::{kernel::failed, pins::Pins, tables::Tables};
-use crate::refusal::Refusal;
+use super::{kernel::failed, mapped::Mapped, parts::CounterParts, pins::Pins, tables::Tables};
+use crate::refusal::{Refusal, pins::unusable_map};
 
 /// What the packet program has counted, summed over CPUs.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -43,105 +39,82 @@ impl Totals {
     }
 }
 
-/// The maps that it counts in.
-pub(super) struct Counters {
-    verdicts: PerCpuArray<MapData, Counter>,
-    flow_events: PerCpuArray<MapData, Counter>,
-    services: PerCpuArray<MapData, ServiceCounter>,
-    targets: PerCpuArray<MapData, Counter>,
-}
+/// The map that it counts in, by CPU.
+pub(super) struct Counters(Vec<CounterParts>);
 
 impl Counters {
     pub(super) fn open(pins: &Pins) -> Result<Self, Refusal> {
-        Ok(Self {
-            verdicts: open(pins, "VERDICTS")?,
-            flow_events: open(pins, "FLOW_EVENTS")?,
-            services: open(pins, "SERVICE_COUNTERS")?,
-            targets: open(pins, "TARGET_COUNTERS")?,
-        })
+        let map = "COUNTERS";
+        let data = pins.map(map).map_err(|e| failed(map, e))?;
+        let cpus = CounterParts::of_cpus(&data).map_err(|e| unusable_map(map, e))?;
+        Ok(Self(cpus))
     }
 
     /// The sums for the services and targets in `tables`, and in all.
-    pub(super) fn totals(&self, tables: &Tables) -> Result<Totals, Refusal> {
-        let all = |map, counters, count: usize| {
-            let sums = (0..count as u32).map(|id| sum(counters, id));
-            let sums: Result<Vec<Counter>, _> = sums.collect();
-            sums.map_err(|e| failed(map, e))
-        };
-        let mut verdicts = all("VERDICTS", &self.verdicts, VERDICTS.len())?;
-        let mut events = all("FLOW_EVENTS", &self.flow_events, FLOW_EVENTS.len())?;
+    pub(super) fn totals(&self, tables: &Tables) -> Totals {
+        let verdicts = VERDICTS.iter().copied();
+        let sum = |verdict| (verdict, self.sum(|cpu| &cpu.verdicts, verdict as u32));
+        let mut verdicts: BTreeMap<_, _> = verdicts.map(sum).collect();
+        let events = FLOW_EVENTS.iter().copied();
+        let sum = |event| (event, self.sum(|cpu| &cpu.flow_events, event as u32));
+        let mut flow_events: BTreeMap<_, _> = events.map(sum).collect();
         let mut services = BTreeMap::new();
+        let mut hits = flow_events[&FlowEvent::Hit];
         for (key, service) in tables.services() {
-            let counted = sum(&self.services, service.id);
-            let counted = counted.map_err(|e| failed("SERVICE_COUNTERS", e))?;
+            let counted = self.sum(|cpu| &cpu.services, service.id);
             services.insert(key, counted.all());
-            events[FlowEvent::Hit as usize] += counted.hits;
+            hits += counted.hits;
         }
-        verdicts[Verdict::Forwarded as usize] += events[FlowEvent::Hit as usize];
-        let targets = tables.targets().map(|(id, _)| {
-            let counted = sum(&self.targets, id.into());
-            Ok((id, counted.map_err(|e| failed("TARGET_COUNTERS", e))?))
-        });
-        Ok(Totals {
-            targets: targets.collect::<Result<_, Refusal>>()?,
-            verdicts: VERDICTS.iter().copied().zip(verdicts).collect(),
-            flow_events: FLOW_EVENTS.iter().copied().zip(events).collect(),
+        flow_events.insert(FlowEvent::Hit, hits);
+        *verdicts.entry(Verdict::Forwarded).or_default() += hits;
+        let targets = tables.targets();
+        Totals {
+            targets: targets
+                .map(|(id, _)| (id, self.sum(|cpu| &cpu.targets, id.into())))
+                .collect(),
+            verdicts,
+            flow_events,
             services,
-        })
+        }
     }
 
     /// Forgets what was counted for a service, whose id may go to another one, but keeps in mind
     /// what belongs to sums over all: the program does not write the element of hits.
-    pub(super) fn end_service(&mut self, id: u32) -> Result<(), Refusal> {
-        let mut hits = sum(&self.services, id)
-            .map_err(|e| failed("SERVICE_COUNTERS", e))?
-            .hits;
+    pub(super) fn end_service(&self, id: u32) {
+        let mut hits = self.sum(|cpu| &cpu.services, id).hits;
         if hits != Counter::default() {
             let event = FlowEvent::Hit as u32;
-            hits += sum(&self.flow_events, event).map_err(|e| failed("FLOW_EVENTS", e))?;
-            put(&mut self.flow_events, event, hits).map_err(|e| failed("FLOW_EVENTS", e))?;
+            hits += self.sum(|cpu| &cpu.flow_events, event);
+            self.put(|cpu| &cpu.flow_events, event, hits);
         }
-        put(&mut self.services, id, ServiceCounter::default())
-            .map_err(|e| failed("SERVICE_COUNTERS", e))
+        self.put(|cpu| &cpu.services, id, ServiceCounter::default());
     }
 
     /// Forgets what was counted for a target, whose id may go to another one.
-    pub(super) fn end_target(&mut self, id: u16) -> Result<(), Refusal> {
-        let ended = put(&mut self.targets, id.into(), Counter::default());
-        ended.map_err(|e| failed("TARGET_COUNTERS", e))
+    pub(super) fn end_target(&self, id: u16) {
+        self.put(|cpu| &cpu.targets, id.into(), Counter::default());
     }
-}
 
-/// The sum over all CPUs; nothing was counted where the map has no element.
-fn sum<T: Pod + Default + AddAssign>(
-    counters: &PerCpuArray<MapData, T>,
-    id: u32,
-) -> Result<T, MapError> {
-    let mut sum = T::default();
-    if id < counters.len() {
-        for counter in counters.get(&id, 0)?.iter() {
-            sum += *counter;
+    /// The sum over all CPUs; nothing was counted where there is no element.
+    fn sum<T: Pod + Default + AddAssign>(
+        &self,
+        part: impl Fn(&CounterParts) -> &Mapped<T>,
+        id: u32,
+    ) -> T {
+        let mut sum = T::default();
+        let parts = self.0.iter().map(part);
+        for counters in parts.filter(|counters| id < counters.len()) {
+            sum += counters.load(id);
+        }
+        sum
+    }
+
+    /// Makes `value` the sum, if there is the element.
+    fn put<T: Pod + Default>(&self, part: impl Fn(&CounterParts) -> &Mapped<T>, id: u32, value: T) {
+        let parts = self.0.iter().map(part).enumerate();
+        for (cpu, counters) in parts.filter(|(_, counters)| id < counters.len()) {
+            let own = if cpu == 0 { value } else { T::default() };
+            counters.store(id, &own);
         }
     }
-    Ok(sum)
-}
-
-/// Makes `value` the sum, if the map has the element.
-fn put<T: Pod + Default>(
-    counters: &mut PerCpuArray<MapData, T>,
-    id: u32,
-    value: T,
-) -> Result<(), MapError> {
-    if id >= counters.len() {
-        return Ok(());
-    }
-    let cpus = nr_cpus().map_err(|(_, error)| MapError::IoError(error))?;
-    let mut values = vec![T::default(); cpus];
-    values[0] = value;
-    counters.set(id, PerCpuValues::try_from(values)?, 0)
-}
-
-fn open<T: Pod>(pins: &Pins, map: &'static str) -> Result<PerCpuArray<MapData, T>, Refusal> {
-    let open = || PerCpuArray::try_from(Map::from_map_data(pins.map(map)?)?);
-    open().map_err(|e| failed(map, e))
 }

@@ -44,6 +44,18 @@ impl fmt::Display for Detached {
     }
 }
 
+/// Maps that earlier versions had.
+const EARLIER_MAPS: [&str; 8] = [
+    "CONTROL",
+    "FLOW_EVENTS",
+    "PORTS",
+    "SERVICES",
+    "SERVICE_COUNTERS",
+    "TARGETS",
+    "TARGET_COUNTERS",
+    "VERDICTS",
+];
+
 /// Detaches the program that is pinned in `pin_dir` and removes all its pins; no daemon is needed.
 ///
 /// # Errors
@@ -65,7 +77,9 @@ pub fn detach(pin_dir: &Path) -> Result<Detached, Refusal> {
     detached.interfaces = links.iter().map(name).collect();
     detached.program = remove(&pins.program())?;
     remove(&pins.next_program())?;
-    for map in object::map_names()? {
+    let maps = object::map_names()?;
+    let maps = maps.iter().map(String::as_str).chain(EARLIER_MAPS);
+    for map in maps {
         detached.maps += usize::from(remove(&pins.maps().join(map))?);
     }
     for dir in [&pins.maps(), pin_dir] {

@@ -15,6 +15,7 @@ use super::{
     clients::Clients,
     counters::{Counters, Totals},
     mapped::Mapped,
+    parts::TableParts,
     pins::Pins,
     pool::Extent,
 };
@@ -22,15 +23,12 @@ use crate::refusal::{Refusal, pins::unusable_map, program::no_random, reason};
 
 /// The pinned maps of an edge, which the packet program reads.
 pub struct Kernel {
-    pub(super) control: Mapped<Control>,
-    services: Mapped<Service>,
+    pub(super) tables: TableParts,
     service_ids: HashMap<MapData, ServiceKey, u32>,
     addresses: HashMap<MapData, Address, u32>,
-    ports: Mapped<Port>,
     rows: Mapped<Descriptor>,
     formers: Mapped<FormerRing>,
     slots: Mapped<Chunk>,
-    targets: Mapped<Target>,
     service_groups: HashMap<MapData, ServiceGroup, u32>,
     stations: HashMap<MapData, u32, Station>,
     clients: Clients,
@@ -49,15 +47,12 @@ impl Kernel {
     pub fn open(pin_dir: &Path) -> Result<Self, Refusal> {
         let pins = Pins::new(pin_dir);
         Ok(Self {
-            control: mapped(&pins, "CONTROL")?,
-            services: mapped(&pins, "SERVICES")?,
+            tables: table_parts(&pins)?,
             service_ids: hash_map(&pins, "SERVICE_IDS")?,
             addresses: hash_map(&pins, "ADDRESSES")?,
-            ports: mapped(&pins, "PORTS")?,
             rows: mapped(&pins, "RINGS")?,
             formers: mapped(&pins, "FORMER_RINGS")?,
             slots: mapped(&pins, "SLOTS")?,
-            targets: mapped(&pins, "TARGETS")?,
             service_groups: hash_map(&pins, "SERVICE_GROUPS")?,
             stations: hash_map(&pins, "STATIONS")?,
             clients: Clients::open(&pins)?,
@@ -71,10 +66,10 @@ impl Kernel {
     /// The sizes of the maps.
     pub fn capacity(&self) -> Capacity {
         Capacity {
-            targets: self.targets.len(),
+            targets: self.tables.targets.len(),
             ring_slots: self.slots.len() * CHUNK as u32,
             rows: self.rows.len(),
-            services: self.services.len(),
+            services: self.tables.services.len(),
             long_networks: self.clients.long_networks(),
             ..Capacity::new(0)
         }
@@ -85,8 +80,8 @@ impl Kernel {
         let mut tables = Tables::new(self.capacity());
         for pair in self.service_ids.iter() {
             let (key, id) = pair.map_err(|e| failed("SERVICE_IDS", e))?;
-            if id < self.services.len() {
-                let service = self.services.load(id);
+            if id < self.tables.services.len() {
+                let service = self.tables.services.load(id);
                 tables.services.insert(key, Service { id, ..service });
             }
         }
@@ -94,7 +89,7 @@ impl Kernel {
             let (address, services) = pair.map_err(|e| failed("ADDRESSES", e))?;
             tables.addresses.insert(address, services);
         }
-        let ports = (0..=u16::MAX).map(|port| (port, self.ports.load(port.into())));
+        let ports = (0..=u16::MAX).map(|port| (port, self.tables.ports.load(port.into())));
         tables.ports = ports.filter(|(_, port)| *port != Port::default()).collect();
         tables.rows = (0..self.rows.len())
             .map(|row| self.rows.load(row))
@@ -103,14 +98,14 @@ impl Kernel {
         tables.formers = formers.filter(|(_, it)| *it != FormerRing::NONE).collect();
         let chunks = (0..self.slots.len()).map(|chunk| self.slots.load(chunk));
         tables.slots = chunks.flat_map(|Chunk(slots)| slots).collect();
-        let ids = 1..u16::try_from(self.targets.len()).unwrap_or(u16::MAX);
-        let targets = ids.map(|id| (id, self.targets.load(id.into())));
+        let ids = 1..u16::try_from(self.tables.targets.len()).unwrap_or(u16::MAX);
+        let targets = ids.map(|id| (id, self.tables.targets.load(id.into())));
         tables.targets = targets.filter(|(_, target)| target.identity != 0).collect();
         for key in self.service_groups.keys() {
             let allowed = key.map_err(|e| failed("SERVICE_GROUPS", e))?;
             tables.service_groups.insert(allowed);
         }
-        tables.buffer = self.control.load(0).clients & 1;
+        tables.buffer = self.tables.control.load(0).clients & 1;
         tables.clients = Arc::new(self.clients.read(tables.buffer)?);
         Ok(tables)
     }
@@ -129,7 +124,7 @@ impl Kernel {
 
     /// A target as it stands in the map now; none if the map has no such id.
     pub fn target(&self, id: u16) -> Option<Target> {
-        (u32::from(id) < self.targets.len()).then(|| self.targets.load(id.into()))
+        (u32::from(id) < self.tables.targets.len()).then(|| self.tables.targets.load(id.into()))
     }
 
     /// Does one change. Done twice, it changes nothing more.
@@ -144,20 +139,20 @@ impl Kernel {
                 present(removed).map_err(|e| failed("SERVICE_GROUPS", e))?;
             }
             Change::FreeTarget { id } => {
-                self.targets.store((*id).into(), &Target::FREE);
-                self.counters.end_target(*id)?;
+                self.tables.targets.store((*id).into(), &Target::FREE);
+                self.counters.end_target(*id);
             }
             Change::PointRow { row, descriptor } => self.rows.store(*row, descriptor),
             Change::PutService { key, service } => {
-                self.services.store(service.id, service);
+                self.tables.services.store(service.id, service);
                 let inserted = self.service_ids.insert(key, service.id, 0);
                 inserted.map_err(|e| failed("SERVICE_IDS", e))?;
             }
             Change::RemoveService { key } => self.remove_service(key)?,
             Change::SelectClients { buffer } => {
-                let found = self.control.load(0);
+                let found = self.tables.control.load(0);
                 let clients = *buffer;
-                self.control.store(0, &Control { clients, ..found });
+                self.tables.control.store(0, &Control { clients, ..found });
             }
             Change::SetAddress { address, services } => match services {
                 0 => present(self.addresses.remove(address)),
@@ -165,8 +160,8 @@ impl Kernel {
             }
             .map_err(|e| failed("ADDRESSES", e))?,
             Change::SetFormer { row, former } => self.formers.store(*row, former),
-            Change::SetPort { port, services } => self.ports.store((*port).into(), services),
-            Change::SetTarget { id, target } => self.targets.store((*id).into(), target),
+            Change::SetPort { port, services } => self.tables.ports.store((*port).into(), services),
+            Change::SetTarget { id, target } => self.tables.targets.store((*id).into(), target),
             Change::WriteClients { buffer, table } => self.clients.write(*buffer, table)?,
             Change::WriteSlots { offset, slots } => {
                 let (chunks, _) = slots.as_chunks::<CHUNK>();
@@ -196,27 +191,27 @@ impl Kernel {
     /// Says how long entries of the flow table may stay idle. One that was over is live again if its
     /// state may stay idle for longer now; its target's id may be another target's of the group then.
     pub fn set_idle(&self, idle: IdleTicks) {
-        let found = self.control.load(0);
-        self.control.store(0, &Control { idle, ..found });
+        let found = self.tables.control.load(0);
+        self.tables.control.store(0, &Control { idle, ..found });
     }
 
     /// How long entries of the flow table may stay idle, by their states.
     pub fn idle(&self) -> IdleTicks {
-        self.control.load(0).idle
+        self.tables.control.load(0).idle
     }
 
     /// Says that the daemon is alive. `now` is CLOCK_MONOTONIC in nanoseconds.
     pub fn heartbeat(&self, now: u64) {
-        self.control.store_word(0, HEARTBEAT_OFFSET / 8, now);
+        self.tables.control.store_word(0, HEARTBEAT_OFFSET / 8, now);
     }
 
     /// When the daemon was last alive: CLOCK_MONOTONIC in nanoseconds, 0 if it never was.
     pub fn last_heartbeat(&self) -> u64 {
-        self.control.load(0).heartbeat
+        self.tables.control.load(0).heartbeat
     }
 
     /// What was counted for the services and targets in `tables`, and in all.
-    pub fn counters(&self, tables: &Tables) -> Result<Totals, Refusal> {
+    pub fn counters(&self, tables: &Tables) -> Totals {
         self.counters.totals(tables)
     }
 
@@ -227,7 +222,7 @@ impl Kernel {
 
     /// Draws the secret of the flow table, once: then it stays.
     pub(super) fn draw_secret(&self) -> Result<(), Refusal> {
-        let mut control = self.control.load(0);
+        let mut control = self.tables.control.load(0);
         if control.abi != 0 {
             return Ok(());
         }
@@ -236,20 +231,20 @@ impl Kernel {
             getrandom::fill(&mut bytes).map_err(no_random)?;
             *key = HashKey::from_bytes(bytes);
         }
-        self.control.store(0, &control);
+        self.tables.control.store(0, &control);
         // Last, so that maps whose daemon ended before this count as never seeded.
         control.abi = ABI_VERSION;
-        self.control.store(0, &control);
+        self.tables.control.store(0, &control);
         Ok(())
     }
 
     /// Puts the key of the ring hash into force, if it is another one. By that, no flow stands in a former
     /// ring where it stood before.
     pub(super) fn set_ring_key(&self, ring_key: HashKey) {
-        let found = self.control.load(0);
+        let found = self.tables.control.load(0);
         if found.ring_key != ring_key {
             (0..self.formers.len()).for_each(|row| self.formers.store(row, &FormerRing::NONE));
-            self.control.store(0, &Control { ring_key, ..found });
+            self.tables.control.store(0, &Control { ring_key, ..found });
         }
     }
 
@@ -260,7 +255,7 @@ impl Kernel {
             Err(error) => return Err(failed("SERVICE_IDS", error)),
         };
         // First, so that whatever fails leaves the service there to be removed again.
-        self.counters.end_service(id)?;
+        self.counters.end_service(id);
         present(self.service_ids.remove(key)).map_err(|e| failed("SERVICE_IDS", e))
     }
 }
@@ -276,6 +271,12 @@ pub(super) fn present(removed: Result<(), MapError>) -> Result<(), MapError> {
 pub(super) fn mapped<T: Pod>(pins: &Pins, map: &'static str) -> Result<Mapped<T>, Refusal> {
     let data = pins.map(map).map_err(|e| failed(map, e))?;
     Mapped::new(&data).map_err(|e| unusable_map(map, e))
+}
+
+pub(super) fn table_parts(pins: &Pins) -> Result<TableParts, Refusal> {
+    let map = "TABLES";
+    let data = pins.map(map).map_err(|e| failed(map, e))?;
+    TableParts::new(&data).map_err(|e| unusable_map(map, e))
 }
 
 fn hash_map<K: Pod, V: Pod>(

@@ -100,7 +100,7 @@ impl Kernel {
         service: &ServiceKey,
         now: u32,
     ) -> Vec<ClientFlow> {
-        let control = self.control.load(0);
+        let control = self.tables.control.load(0);
         let flow = |port| {
             let tuple = Tuple {
                 client,

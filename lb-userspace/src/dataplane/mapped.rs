@@ -10,7 +10,10 @@ use std::{
     ops::Range,
     os::fd::{AsFd as _, AsRawFd as _},
     slice,
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use aya::{
@@ -24,8 +27,10 @@ const MMAPABLE: u32 = 1 << 10;
 
 /// The memory of an array map, shared with the kernel: it is read and written in whole 64-bit words,
 /// so every word is seen either old or new.
-pub(super) struct Mapped<T> {
-    memory: MmapRaw,
+pub struct Mapped<T> {
+    memory: Arc<MmapRaw>,
+    /// Bytes in front of the first element.
+    start: usize,
     len: u32,
     element: PhantomData<T>,
 }
@@ -37,16 +42,27 @@ impl<T: Pod> Mapped<T> {
     };
 
     /// Maps an array map whose elements are `T` and that was made to be mapped.
-    pub(super) fn new(map: &MapData) -> io::Result<Self> {
-        let size = map.info().map_err(io::Error::other)?.value_size() as usize;
-        if size != size_of::<T>() {
-            return Err(no_array_of(size_of::<T>()));
+    ///
+    /// # Errors
+    /// If it is another map, or the kernel does not map it.
+    pub fn new(map: &MapData) -> io::Result<Self> {
+        Self::of_elements(map, size_of::<T>())
+    }
+
+    /// Maps an array map whose elements have this size, as one long array of `T`.
+    pub(super) fn of_elements(map: &MapData, size: usize) -> io::Result<Self> {
+        let found = map.info().map_err(io::Error::other)?.value_size() as usize;
+        if found != size {
+            return Err(no_array_of(size));
         }
         Self::flat(map)
     }
 
     /// Maps an array map whose elements are arrays of `T`, or `T` itself, as one long array.
-    pub(super) fn flat(map: &MapData) -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// As for [`Self::new`].
+    pub fn flat(map: &MapData) -> io::Result<Self> {
         let info = map.info().map_err(io::Error::other)?;
         let array = matches!(info.map_type(), Ok(MapType::Array));
         let size = info.value_size() as usize;
@@ -59,19 +75,35 @@ impl<T: Pod> Mapped<T> {
             .len(size)
             .map_raw(map.fd().as_fd().as_raw_fd())?;
         Ok(Self {
-            memory,
+            memory: Arc::new(memory),
+            start: 0,
             len: u32::try_from(size / size_of::<T>()).map_err(io::Error::other)?,
             element: PhantomData,
         })
     }
 
+    /// `len` elements of another type, from this byte on.
+    ///
+    /// # Panics
+    /// If they are not aligned, or not all there.
+    pub(super) fn part<U: Pod>(&self, start: usize, len: usize) -> Mapped<U> {
+        let end = start + size_of::<U>() * len;
+        assert!(start.is_multiple_of(8) && end <= self.len as usize * size_of::<T>());
+        Mapped {
+            memory: Arc::clone(&self.memory),
+            start: self.start + start,
+            len: u32::try_from(len).expect("a map is smaller than 4 GiB"),
+            element: PhantomData,
+        }
+    }
+
     /// Number of elements.
-    pub(super) fn len(&self) -> u32 {
+    pub fn len(&self) -> u32 {
         self.len
     }
 
     /// The element at `index`, which must be below [`Self::len`].
-    pub(super) fn load(&self, index: u32) -> T {
+    pub fn load(&self, index: u32) -> T {
         let mut value = MaybeUninit::<T>::uninit();
         let words = value.as_mut_ptr().cast::<u64>();
         for (i, word) in self.element(index).iter().enumerate() {
@@ -84,7 +116,7 @@ impl<T: Pod> Mapped<T> {
 
     /// Writes the element at `index`, which must be below [`Self::len`], word by word from its
     /// beginning. Whoever sees a word also sees everything stored before it.
-    pub(super) fn store(&self, index: u32, value: &T) {
+    pub fn store(&self, index: u32, value: &T) {
         let words = std::ptr::from_ref(value).cast::<u64>();
         for (i, word) in self.element(index).iter().enumerate() {
             // SAFETY: as in `load`; a `Pod` type has no padding, so every word is initialised.
@@ -105,11 +137,12 @@ impl<T: Pod> Mapped<T> {
     pub(super) fn words(&self, elements: Range<u32>) -> &[AtomicU64] {
         let in_range = elements.start <= elements.end && elements.end <= self.len;
         assert!(in_range, "the map has {} elements", self.len);
+        let first = self.start / 8 + elements.start as usize * Self::WORDS;
         let memory = self.memory.as_mut_ptr().cast::<AtomicU64>();
         let words = elements.len() * Self::WORDS;
-        // SAFETY: the mapping begins at a page, holds `len` elements of `WORDS` words, lives as long
-        // as `self`, and is only ever accessed by whole words.
-        unsafe { slice::from_raw_parts(memory.add(elements.start as usize * Self::WORDS), words) }
+        // SAFETY: the mapping begins at a page, holds `len` elements of `WORDS` words behind `start`, which
+        // is aligned, lives as long as `self`, and is only ever accessed by whole words.
+        unsafe { slice::from_raw_parts(memory.add(first), words) }
     }
 }
 

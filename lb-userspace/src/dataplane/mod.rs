@@ -20,6 +20,7 @@ mod look;
 mod mapped;
 pub mod object;
 mod packet_log;
+mod parts;
 mod pins;
 mod pool;
 mod prover;
@@ -40,7 +41,9 @@ pub use self::{
     live::{ClientFlow, FlowCounts, Live},
     lock::Lock,
     look::{Left, look},
+    mapped::Mapped,
     packet_log::PacketLines,
+    parts::{CounterParts, TableParts},
     prover::{Prover, Unasked},
     start::Started,
     tables::{Capacity, Tables},

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use aya::{Ebpf, EbpfLoader, maps::MapType};
+use aya::{Ebpf, EbpfLoader, maps::MapType, util::nr_cpus};
 use aya_obj::{Map, Object, generated::bpf_map_type};
 use lb_common::{CHUNK, TICK_SHIFT, WAYS};
 
@@ -38,7 +38,7 @@ pub(super) fn map_names() -> Result<Vec<String>, Refusal> {
 
 /// The maps that outlive the program, in the sizes that `edge` asks for.
 pub(super) fn shapes(edge: &Edge) -> Result<BTreeMap<String, Shape>, Refusal> {
-    let sizes = sizes(edge);
+    let sizes = sizes(edge)?;
     let shapes = lasting_maps()?.map(|(name, map)| {
         let size = sizes.iter().find(|(sized, _)| *sized == name);
         let map_type = bpf_map_type::try_from(map.map_type()).ok();
@@ -91,7 +91,7 @@ fn load_as<'a>(
     let mut loader = EbpfLoader::new();
     // The object has nothing to relocate, and reading the kernel's types takes a while.
     loader.btf(None);
-    for (map, entries) in sizes(edge) {
+    for (map, entries) in sizes(edge)? {
         loader.map_max_entries(map, entries);
     }
     for name in names {
@@ -123,15 +123,18 @@ fn load_as<'a>(
         .map_err(|error| no_tables(reason(&error)))
 }
 
-/// The maps whose size is a setting.
-fn sizes(edge: &Edge) -> [(&'static str, u32); 4] {
+/// The maps whose size is a setting, or that have an element for each CPU that the host can have.
+fn sizes(edge: &Edge) -> Result<[(&'static str, u32); 5], Refusal> {
     let chunks = (edge.ring_slots / CHUNK as u32).max(1);
-    [
+    let cpus = nr_cpus().map_err(|(path, error)| no_tables(format_args!("{path}: {error}")))?;
+    let cpus = u32::try_from(cpus).map_err(no_tables)?;
+    Ok([
         ("AFFINITY_PINS", edge.affinity_entries.max(1)),
+        ("COUNTERS", cpus),
         ("FLOWS", buckets(edge)),
         ("SLOTS", chunks),
         ("TRANSLATIONS", edge.nat.entries.max(1)),
-    ]
+    ])
 }
 
 fn buckets(edge: &Edge) -> u32 {

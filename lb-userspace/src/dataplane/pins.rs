@@ -6,10 +6,10 @@ use std::{
 };
 
 use aya::maps::{MapData, MapInfo};
-use lb_common::{ABI_VERSION, Control};
+use lb_common::ABI_VERSION;
 use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
 
-use super::{mapped::Mapped, object::Shape};
+use super::{kernel::table_parts, object::Shape};
 use crate::refusal::{
     Refusal,
     pins::{
@@ -114,7 +114,18 @@ impl Pins {
             let found = MapInfo::from_pin(&path).map_err(|e| unusable_map(map, reason(&e)))?;
             check_shape(map, &found.into(), wanted)?;
         }
+        self.check_names(shapes)?;
         self.check_abi()
+    }
+
+    /// Whether no map is pinned there that the object would not make: an earlier version may have had some.
+    fn check_names(&self, shapes: &BTreeMap<String, Shape>) -> Result<(), Refusal> {
+        let pinned = fs::read_dir(self.maps()).into_iter().flatten();
+        let names = pinned.filter_map(|pin| pin.ok()?.file_name().into_string().ok());
+        match names.into_iter().find(|name| !shapes.contains_key(name)) {
+            Some(name) => Err(other_layout(&name, "none of that name wanted")),
+            None => Ok(()),
+        }
     }
 
     /// The pinned map `name`.
@@ -124,13 +135,11 @@ impl Pins {
 
     /// Whether the maps are of this version.
     pub(super) fn check_abi(&self) -> Result<(), Refusal> {
-        let map = "CONTROL";
+        let map = "TABLES";
         if !self.maps().join(map).exists() {
             return Ok(());
         }
-        let data = self.map(map).map_err(|e| unusable_map(map, reason(&e)))?;
-        let control = Mapped::<Control>::new(&data).map_err(|e| unusable_map(map, e))?;
-        match control.load(0).abi {
+        match table_parts(self)?.control.load(0).abi {
             // Made, but its maker ended before it wrote anything.
             0 | ABI_VERSION => Ok(()),
             abi => {

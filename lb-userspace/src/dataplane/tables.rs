@@ -7,8 +7,8 @@ use std::{
 };
 
 use lb_common::{
-    Address, Affinity, CHUNK, Descriptor, FormerRing, LONG_NETWORKS, Port, Row, Service,
-    ServiceGroup, ServiceKey, Target, V6_PREFIXES,
+    Address, Affinity, CHUNK, Descriptor, FormerRing, LONG_NETWORKS, Port, Row, SERVICE_COUNT,
+    Service, ServiceGroup, ServiceKey, TARGET_COUNT, Target, V6_PREFIXES,
 };
 
 use self::retired::Retired;
@@ -18,13 +18,13 @@ use crate::table::{ClassTable, TargetKey, group_id};
 /// Sizes of the maps.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Capacity {
-    /// Elements of TARGETS; the first is never used.
+    /// Targets; the first is never used.
     pub targets: u32,
     /// Slots of the ring pool.
     pub ring_slots: u32,
     /// Elements of RINGS.
     pub rows: u32,
-    /// Elements of SERVICES, ADDRESSES and SERVICE_COUNTERS.
+    /// Services, and elements of ADDRESSES.
     pub services: u32,
     /// Elements of SERVICE_GROUPS.
     pub service_groups: u32,
@@ -40,10 +40,10 @@ impl Capacity {
     pub fn new(ring_slots: u32) -> Self {
         let chunk = CHUNK as u32;
         Self {
-            targets: 4096,
+            targets: TARGET_COUNT as u32,
             ring_slots: ring_slots / chunk * chunk,
             rows: 1 << 17,
-            services: 1024,
+            services: SERVICE_COUNT as u32,
             service_groups: 16 * 1024,
             long_networks: LONG_NETWORKS,
             v6_prefixes: V6_PREFIXES,

@@ -167,5 +167,6 @@ impl Ring {
 pub fn group_id(name: &Name) -> u32 {
     let digest: [u8; 32] = Sha256::digest(name.as_str()).into();
     let [a, b, c, d, ..] = digest;
-    u32::from_be_bytes([a, b, c, d])
+    // A free target is of no group.
+    u32::from_be_bytes([a, b, c, d]).max(1)
 }

@@ -8,18 +8,19 @@ use std::{fs, ops::AddAssign, path::Path};
 use aya::{
     Ebpf, EbpfLoader, Pod, TestRun as _, TestRunOptions,
     maps::{
-        Array, HashMap, MapData, PerCpuArray,
+        Array, HashMap, Map, MapData,
         lpm_trie::{Key, LpmTrie},
     },
     programs::{ProgramInfo, Xdp},
+    util::nr_cpus,
 };
 use aya_log::EbpfLogger;
 use lb_common::{
     ABI_VERSION, Address, Affinity, Answer, Bucket, CHUNK, Chunk, Control, Counter, Descriptor,
-    Entry, FlowEvent, HashKey, Pin, PinKey, Place, Port, Row, Service, ServiceCounter, ServiceKey,
-    Station, Target, Translation, TranslationKey, Verdict, WAYS, ring_head,
+    Entry, FlowEvent, HashKey, Pin, PinKey, Place, Port, Row, Service, ServiceKey, Station, Target,
+    Translation, TranslationKey, Verdict, WAYS, ring_head,
 };
-use lb_userspace::dataplane::{PacketLines, monotonic, object::OBJECT};
+use lb_userspace::dataplane::{CounterParts, PacketLines, TableParts, monotonic, object::OBJECT};
 
 pub use self::{
     settings::Settings,
@@ -60,6 +61,9 @@ pub const WEB: Service = Service {
 /// An edge without a network.
 pub struct Edge {
     ebpf: Ebpf,
+    /// What packets of known flows are looked up in.
+    pub tables: TableParts,
+    counters: Vec<CounterParts>,
 }
 
 /// What the program made of a packet.
@@ -93,6 +97,7 @@ impl Ran {
 impl Edge {
     /// Loads the program; its tables are empty but for the keys.
     pub fn load(settings: &Settings) -> Self {
+        let cpus = u32::try_from(nr_cpus().unwrap()).unwrap();
         let mut ebpf = EbpfLoader::new()
             // The object has nothing to relocate, and reading the kernel's types takes a while.
             .btf(None)
@@ -108,12 +113,19 @@ impl Edge {
             .override_global("PACKET_LOG", &u8::from(settings.packet_log), true)
             .override_global("PROOF", &u8::from(settings.proof), true)
             .map_max_entries("FLOWS", settings.buckets)
+            .map_max_entries("COUNTERS", cpus)
             .load(OBJECT)
             .expect("these tests need root");
         let program: &mut Xdp = ebpf.program_mut("waggle").unwrap().try_into().unwrap();
         program.load().unwrap();
-        let mut edge = Self { ebpf };
-        edge.set("CONTROL", 0, control(settings));
+        let parts = TableParts::new(data(&ebpf, "TABLES")).unwrap();
+        let counters = CounterParts::of_cpus(data(&ebpf, "COUNTERS")).unwrap();
+        let mut edge = Self {
+            ebpf,
+            tables: parts,
+            counters,
+        };
+        edge.tables.control.store(0, &control(settings));
         edge.insert("STATIONS", LOOPBACK, Station::new(STATION));
         edge
     }
@@ -139,24 +151,24 @@ impl Edge {
         let port = tuple.ports.service();
         let key = ServiceKey::new(tuple.service, port.to_be_bytes(), tuple.protocol);
         let id = u16::try_from(service.id).unwrap();
-        self.set("SERVICES", service.id, service);
+        self.tables.services.store(service.id, &service);
         self.hash_map("SERVICE_IDS")
             .insert(key, service.id, 0)
             .unwrap();
         self.hash_map("ADDRESSES")
             .insert(tuple.service, 1_u32, 0)
             .unwrap();
-        let services: Port = self.element("PORTS", port.into());
+        let services: Port = self.tables.ports.load(port.into());
         let services = match services.listener(tuple.protocol) {
             Some((first, _)) if first != id => services.with(tuple.protocol, first, true),
             _ => services.with(tuple.protocol, id, false),
         };
-        self.set("PORTS", port.into(), services);
+        self.tables.ports.store(port.into(), &services);
     }
 
-    /// Writes an element of TARGETS.
+    /// Writes a target.
     pub fn set_target(&mut self, id: u16, target: Target) {
-        self.set("TARGETS", id.into(), target);
+        self.tables.targets.store(id.into(), &target);
     }
 
     /// Writes a ring into the pool and points the row's first descriptor to it.
@@ -201,12 +213,6 @@ impl Edge {
         array.set(index, value, 0).unwrap();
     }
 
-    /// Reads an element of an array.
-    fn element<T: Pod>(&self, map: &str, index: u32) -> T {
-        let array: Array<&MapData, T> = self.map(map).try_into().unwrap();
-        array.get(&index, 0).unwrap()
-    }
-
     /// Pins the maps in a directory on a BPF file system, for others to open.
     pub fn pin_maps(&self, dir: &Path) {
         fs::create_dir(dir).unwrap();
@@ -246,7 +252,7 @@ impl Edge {
 
     /// Packets and bytes with a verdict.
     pub fn verdict(&self, verdict: Verdict) -> Counter {
-        let mut counter = self.counter("VERDICTS", verdict as u32);
+        let mut counter = self.sum(|cpu| cpu.verdicts.load(verdict as u32));
         if verdict == Verdict::Forwarded {
             counter += self.hits();
         }
@@ -257,36 +263,34 @@ impl Edge {
     pub fn events(&self, event: FlowEvent) -> u64 {
         match event {
             FlowEvent::Hit => self.hits().packets,
-            _ => self.counter::<Counter>("FLOW_EVENTS", event as u32).packets,
+            _ => self.sum(|cpu| cpu.flow_events.load(event as u32)).packets,
         }
     }
 
     /// Packets and bytes to a service.
     pub fn service(&self, id: u32) -> Counter {
-        self.counter::<ServiceCounter>("SERVICE_COUNTERS", id).all()
+        self.sum(|cpu| cpu.services.load(id)).all()
     }
 
     /// Packets and bytes to a target.
     pub fn target(&self, id: u16) -> Counter {
-        self.counter("TARGET_COUNTERS", id.into())
+        self.sum(|cpu| cpu.targets.load(id.into()))
     }
 
     /// Packets and bytes that were sent by the entry of their flow, to any service.
     fn hits(&self) -> Counter {
         let mut hits = Counter::default();
         for id in 0..=WEB.id {
-            hits += self.counter::<ServiceCounter>("SERVICE_COUNTERS", id).hits;
+            hits += self.sum(|cpu| cpu.services.load(id)).hits;
         }
         hits
     }
 
     /// The sum of a counter over all CPUs.
-    fn counter<T: Pod + Default + AddAssign>(&self, map: &str, index: u32) -> T {
-        let map = self.ebpf.map(map).unwrap();
-        let counters: PerCpuArray<&MapData, T> = map.try_into().unwrap();
+    fn sum<T: Default + AddAssign>(&self, counter: impl Fn(&CounterParts) -> T) -> T {
         let mut sum = T::default();
-        for counter in counters.get(&index, 0).unwrap().iter() {
-            sum += *counter;
+        for counted in self.counters.iter().map(counter) {
+            sum += counted;
         }
         sum
     }
@@ -307,7 +311,7 @@ impl Edge {
     }
 
     /// A map by its name.
-    pub fn map(&self, name: &str) -> &aya::maps::Map {
+    pub fn map(&self, name: &str) -> &Map {
         self.ebpf.map(name).unwrap()
     }
 
@@ -368,6 +372,14 @@ impl Edge {
 
     fn hash_map<K: Pod, V: Pod>(&mut self, name: &str) -> HashMap<&mut MapData, K, V> {
         self.ebpf.map_mut(name).unwrap().try_into().unwrap()
+    }
+}
+
+/// An array map.
+fn data<'a>(ebpf: &'a Ebpf, map: &str) -> &'a MapData {
+    match ebpf.map(map) {
+        Some(Map::Array(data)) => data,
+        other => panic!("{map}: {other:?}"),
     }
 }
 

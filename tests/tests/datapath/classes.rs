@@ -42,12 +42,12 @@ fn from(packet: &Packet, client: &str) -> Packet {
     packet.clone().from((client, 40_000))
 }
 
-fn use_buffer(edge: &mut Edge, buffer: u32) {
+fn use_buffer(edge: &Edge, buffer: u32) {
     let control = lb_common::Control {
         clients: buffer,
         ..edge::control(&Settings::default())
     };
-    edge.set("CONTROL", 0, control);
+    edge.tables.control.store(0, &control);
 }
 
 #[test]

@@ -1,17 +1,14 @@
 use std::{collections::BTreeMap, time::Duration};
 
-use aya::{
-    Pod,
-    maps::{PerCpuArray, PerCpuValues},
-};
+use aya::{maps::MapData, util::nr_cpus};
 use lb_common::{Bucket, Counter, Entry, FlowEvent, FlowState, ServiceCounter, Verdict, WAYS};
 use lb_userspace::{
-    dataplane::{Change, Kernel, collect},
+    dataplane::{Change, CounterParts, Kernel, collect},
     model::{Edge, FlowIdle},
     table::Image,
 };
 
-use crate::host::{Host, array, image, pinned, show, start};
+use crate::host::{Host, array, image, show, start};
 
 #[test]
 fn what_is_executed_is_read_back() {
@@ -40,24 +37,28 @@ fn counters_are_summed_over_cpus_and_end_with_their_service() {
     let mut kernel = start(&edge).kernel;
     let mut tables = kernel.read_tables().unwrap();
     show(&mut kernel, &mut tables, &image(&[1]));
-    let cpus = aya::util::nr_cpus().unwrap();
+    let data = MapData::from_pin(edge.pin_dir.join("maps/COUNTERS")).unwrap();
+    let counters = CounterParts::of_cpus(&data).unwrap();
+    let cpus = nr_cpus().unwrap();
+    assert_eq!(counters.len(), cpus);
     let seen = Counter {
         packets: 3,
         bytes: 200,
     };
-    for map in ["VERDICTS", "TARGET_COUNTERS"] {
-        count(&edge, map, vec![seen; cpus]);
-    }
     let of_service = ServiceCounter {
         hits: seen,
         others: seen,
     };
-    count(&edge, "SERVICE_COUNTERS", vec![of_service; cpus]);
+    for cpu in &counters {
+        cpu.verdicts.store(Verdict::Forwarded as u32, &seen);
+        cpu.targets.store(1, &seen);
+        cpu.services.store(1, &of_service);
+    }
     let times = |times: u64| Counter {
         packets: 3 * times * cpus as u64,
         bytes: 200 * times * cpus as u64,
     };
-    let totals = kernel.counters(&tables).unwrap();
+    let totals = kernel.counters(&tables);
     // What was sent by an entry of the flow table is counted by service alone.
     assert_eq!(totals.flow_events[&FlowEvent::Hit], times(1));
     assert_eq!(totals.verdicts[&Verdict::Forwarded], times(2));
@@ -73,18 +74,11 @@ fn counters_are_summed_over_cpus_and_end_with_their_service() {
         kernel.execute(&change).unwrap();
         kernel.execute(&change).unwrap();
     }
-    let totals = kernel.counters(&tables).unwrap();
+    let totals = kernel.counters(&tables);
     assert_eq!(totals.services[&of(1)], Counter::default());
     assert_eq!(totals.targets[&1], Counter::default());
     assert_eq!(totals.flow_events[&FlowEvent::Hit], times(1));
     assert_eq!(totals.verdicts[&Verdict::Forwarded], times(2));
-}
-
-/// Makes a map say that each CPU has counted this at index 1.
-fn count<T: Pod>(edge: &Edge, map: &str, each: Vec<T>) {
-    let mut counters = PerCpuArray::<_, T>::try_from(pinned(edge, map)).unwrap();
-    let each = PerCpuValues::try_from(each).unwrap();
-    counters.set(1, each, 0).unwrap();
 }
 
 #[test]

@@ -12,9 +12,10 @@ use aya::{
     maps::{Array, Map, MapData, MapInfo},
     programs::links::{FdLink, PinnedLink},
 };
-use lb_common::{HashKey, Protocol, ServiceKey};
+use lb_common::{Control, HashKey, Protocol, ServiceKey};
+use lb_tests::maps::pinned_tables;
 use lb_userspace::{
-    dataplane::{Grace, Kernel, Started, Tables, diff},
+    dataplane::{Grace, Kernel, Mapped, Started, Tables, diff},
     model::{Departure, Edge, FlowIdle, Forward, Identity, Mac, Nat, Tunnels, XdpMode},
     refusal::{Refusal, Refused},
     table::{Image, Ring, ServiceSpec, TargetKey, TargetSpec},
@@ -216,6 +217,11 @@ pub(crate) fn link_id(edge: &Edge) -> u32 {
 pub(crate) fn pinned(edge: &Edge, map: &str) -> Map {
     let data = MapData::from_pin(edge.pin_dir.join("maps").join(map)).unwrap();
     Map::from_map_data(data).unwrap()
+}
+
+/// What outlives daemon and program.
+pub(crate) fn control(edge: &Edge) -> Mapped<Control> {
+    pinned_tables(&edge.pin_dir.join("maps/TABLES")).control
 }
 
 pub(crate) fn array<T: Pod>(edge: &Edge, map: &str) -> Array<MapData, T> {

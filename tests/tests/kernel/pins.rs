@@ -11,7 +11,7 @@ use lb_userspace::{
     model::Edge,
 };
 
-use crate::host::{Host, array, line, link_pin, map_ids, program_on, refusal, run, start};
+use crate::host::{Host, control, line, link_pin, map_ids, program_on, refusal, run, start};
 
 #[test]
 fn changed_sizes_are_refused_and_the_program_runs_on() {
@@ -49,21 +49,32 @@ fn another_abi_is_refused() {
     let host = Host::new();
     let edge = host.edge();
     drop(start(&edge));
-    let mut map = array::<Control>(&edge, "CONTROL");
-    let control = map.get(&0, 0).unwrap();
-    map.set(
-        0,
-        Control {
-            abi: 999,
-            ..control
-        },
-        0,
-    )
-    .unwrap();
+    let control = control(&edge);
+    let found = control.load(0);
+    control.store(0, &Control { abi: 999, ..found });
     let line = refusal(&edge);
     assert!(line.starts_with("error[other-layout]: "), "{line}");
     assert!(line.contains("ABI version 999 there"), "{line}");
     assert!(program_on("edge0").is_some());
+}
+
+#[test]
+fn a_map_of_an_earlier_version_is_refused() {
+    let host = Host::new();
+    let edge = host.edge();
+    let maps = edge.pin_dir.join("maps");
+    fs::create_dir_all(&maps).unwrap();
+    let earlier = Array::<_, u64>::create(1 << 16, 0).unwrap();
+    earlier.pin(maps.join("PORTS")).unwrap();
+    let line = refusal(&edge);
+    assert!(
+        line.starts_with("error[other-layout]: map PORTS "),
+        "{line}"
+    );
+    assert!(line.contains("none of that name wanted"), "{line}");
+    assert_eq!(program_on("edge0"), None);
+    assert_eq!(detach(&edge.pin_dir).unwrap().maps, 1);
+    start(&edge);
 }
 
 type Pin = fn(&Path) -> Result<(), PinError>;
@@ -91,18 +102,18 @@ fn pins_of_the_wrong_kind_are_refused() {
     }
     assert_eq!(program_on("edge0"), None);
     drop(start(&edge));
-    fs::remove_file(maps.join("PORTS")).unwrap();
-    fs::create_dir(maps.join("PORTS")).unwrap();
+    fs::remove_file(maps.join("TABLES")).unwrap();
+    fs::create_dir(maps.join("TABLES")).unwrap();
     let line = refusal(&edge);
     assert!(
-        line.starts_with("error[unusable-map]: map PORTS can not be used: "),
+        line.starts_with("error[unusable-map]: map TABLES can not be used: "),
         "{line}"
     );
-    fs::remove_dir(maps.join("PORTS")).unwrap();
-    fs::rename(edge.pin_dir.join("program"), maps.join("PORTS")).unwrap();
+    fs::remove_dir(maps.join("TABLES")).unwrap();
+    fs::rename(edge.pin_dir.join("program"), maps.join("TABLES")).unwrap();
     let line = refusal(&edge);
     assert!(
-        line.contains("map PORTS") && line.contains("array wanted"),
+        line.contains("map TABLES") && line.contains("array wanted"),
         "{line}"
     );
     assert!(program_on("edge0").is_some());

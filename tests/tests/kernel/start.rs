@@ -1,6 +1,6 @@
 use std::{env, fs, os::unix::process::CommandExt as _, process::Command};
 
-use lb_common::{Control, FormerRing};
+use lb_common::FormerRing;
 use lb_userspace::{
     dataplane::{Kernel, Mode, Started, Tables, check_host, detach},
     model::{Edge, XdpMode},
@@ -8,8 +8,8 @@ use lb_userspace::{
 use nix::sched::{CloneFlags, unshare};
 
 use crate::host::{
-    Host, array, image, key, line, link_id, link_pin, map_ids, program_on, refusal, run, show,
-    start,
+    Host, array, control, image, key, line, link_id, link_pin, map_ids, program_on, refusal, run,
+    show, start,
 };
 
 /// How the program is attached to each interface.
@@ -28,10 +28,10 @@ fn a_new_edge_is_attached_as_asked_with_empty_tables() {
     let tables = started.kernel.read_tables().unwrap();
     assert_eq!(tables, Tables::new(started.kernel.capacity()));
     assert_eq!(started.kernel.capacity().ring_slots, 4096);
-    let control = array::<Control>(&edge, "CONTROL").get(&0, 0).unwrap();
-    assert_eq!(control.abi, lb_common::ABI_VERSION);
-    assert_eq!(control.ring_key, key(1));
-    assert_ne!(control.flow_keys[0], control.flow_keys[1]);
+    let found = control(&edge).load(0);
+    assert_eq!(found.abi, lb_common::ABI_VERSION);
+    assert_eq!(found.ring_key, key(1));
+    assert_ne!(found.flow_keys[0], found.flow_keys[1]);
 }
 
 #[test]
@@ -48,12 +48,7 @@ fn the_program_outlives_the_daemon_and_is_adopted_without_a_gap() {
     let left = Kernel::open(&edge.pin_dir).unwrap();
     assert_eq!(left.last_heartbeat(), 77);
 
-    let secrets = || {
-        array::<Control>(&edge, "CONTROL")
-            .get(&0, 0)
-            .unwrap()
-            .flow_keys
-    };
+    let secrets = || control(&edge).load(0).flow_keys;
     let secret = secrets();
     let second = Kernel::start(&edge, key(2)).unwrap_or_else(|error| panic!("{error}"));
     assert!(second.adopted);
@@ -62,8 +57,8 @@ fn the_program_outlives_the_daemon_and_is_adopted_without_a_gap() {
     assert_ne!(program_on("edge0"), program, "the new program took over");
     assert_eq!(second.kernel.read_tables().unwrap(), tables);
     assert_eq!(secrets(), secret);
-    let control = array::<Control>(&edge, "CONTROL").get(&0, 0).unwrap();
-    assert_eq!(control.ring_key, key(2));
+    let found = control(&edge).load(0);
+    assert_eq!(found.ring_key, key(2));
 }
 
 #[test]
@@ -268,14 +263,14 @@ fn a_take_over_that_fails_changes_nothing() {
     let edge = host.edge();
     drop(start(&edge));
     let program = program_on("edge0");
-    let before = array::<Control>(&edge, "CONTROL").get(&0, 0).unwrap();
+    let before = control(&edge).load(0);
     let in_the_way = edge.pin_dir.join("program_next");
     fs::create_dir(&in_the_way).unwrap();
     let line = line(Kernel::start(&edge, key(2)));
     let words = format!("error[unusable-pins]: {} ", in_the_way.display());
     assert!(line.starts_with(&words), "{line}");
     assert_eq!(program_on("edge0"), program);
-    let after = array::<Control>(&edge, "CONTROL").get(&0, 0).unwrap();
+    let after = control(&edge).load(0);
     assert_eq!(after, before);
 
     fs::remove_dir(in_the_way).unwrap();

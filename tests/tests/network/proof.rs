@@ -6,7 +6,7 @@ use aya::maps::lpm_trie::{Key, LpmTrie};
 use lb_common::{Address, CHUNK, Chunk, Descriptor, LongNetwork, ServiceKey, Target};
 use lb_tests::{
     lab::{DEADLINE, Daemon, wait_until},
-    maps::{dump, pinned, pinned_array},
+    maps::{dump, pinned, pinned_array, pinned_tables},
 };
 use lb_userspace::dataplane::{Kernel, Tables};
 use serde_json::Value;
@@ -176,7 +176,7 @@ fn what_a_foreign_hand_writes_into_the_tables_is_found_and_a_restart_mends_it() 
     }
     found_and_mended(&mut daemon, office6, "class");
 
-    let mut targets = pinned_array::<Target>(&map(&daemon, "TARGETS"));
+    let targets = pinned_tables(&map(&daemon, "TABLES")).targets;
     let tables = read(&daemon);
     let mut ids = tables.targets();
     let of_web = |(_, it): &(u16, &Target)| it.group == web.group;
@@ -185,7 +185,7 @@ fn what_a_foreign_hand_writes_into_the_tables_is_found_and_a_restart_mends_it() 
         next_hop: [2, 0, 0, 0, 0, 0xee],
         ..target
     };
-    targets.set(id.into(), elsewhere, 0).unwrap();
+    targets.store(id.into(), &elsewhere);
     found_and_mended(&mut daemon, anybody, &format!("target {id}"));
 }
 

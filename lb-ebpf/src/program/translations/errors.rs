@@ -14,9 +14,7 @@ use lb_ebpf::{
 };
 
 use super::{
-    super::{
-        clock, counted, outcome::Outcome, packet::Packet, refused, sent, services, tables::Target,
-    },
+    super::{clock, counted, outcome::Outcome, packet::Packet, refused, sent, services},
     Found, of_answer, returned,
 };
 
@@ -28,12 +26,12 @@ pub(in super::super) fn there(context: *mut xdp_md, family: Family, target: u16)
     let Some((flow, _, place)) = parsed(&mut packet, family) else {
         return counted(Verdict::NotOurs, bytes);
     };
-    let service = services::find(&flow.tuple);
-    let (Some(service), Some(target)) = (service, Target::of(target)) else {
+    let Some(service) = services::find(&flow.tuple) else {
         return counted(Verdict::NotOurs, bytes);
     };
+    let target = service.tables.target(target);
     // An error is no packet of its flow, and changes nothing that is known of it; and nobody is told of one.
-    let Some(found) = Found::of(&flow, &target) else {
+    let Some(found) = Found::of(&flow, &target, service.tables) else {
         return refused(service.id, Verdict::ReplySilent, bytes);
     };
     let tuple = full_nat::there(&flow, target.address(), &target.nat(), found.port);

@@ -16,7 +16,7 @@ use super::{
         outcome::Outcome,
         packet::Packet,
         refused, sent,
-        tables::{self, Target},
+        tables::{self, Tables},
     },
     Found, back_to_sender, of_answer, returned, rewrite, to_open,
 };
@@ -41,12 +41,13 @@ pub(in super::super) fn there(context: *mut xdp_md, family: Family, outcome: Out
     };
     let tuple = &parsed.flow.tuple;
     let route = tables::fragment_route(&FragmentKey::new(tuple, parsed.id));
-    let (Some(route), Some(target)) = (route, Target::of(outcome.target())) else {
+    let (Some(route), Some(tables)) = (route, Tables::open()) else {
         return counted(Verdict::FragmentUnknown, bytes);
     };
+    let target = tables.target(outcome.target());
     let service = route.service();
     let port = if parsed.is_first {
-        let Some(found) = Found::of(&parsed.flow, &target) else {
+        let Some(found) = Found::of(&parsed.flow, &target, tables) else {
             return to_open(outcome, service, bytes);
         };
         let exit = back_to_sender(&packet, &target);

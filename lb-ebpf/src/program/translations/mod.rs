@@ -22,7 +22,7 @@ use super::{
     packet::Packet,
     refused, sent, services,
     settings::{NAT_FIRST_PORT, NAT_PORT_COUNT},
-    tables::{self, Target, TranslationSlot},
+    tables::{self, Tables, Target, TranslationSlot},
 };
 
 /// Whether a packet may be what a backend answers to a translated one.
@@ -40,11 +40,11 @@ pub(super) fn there(context: *mut xdp_md, family: Family, outcome: Outcome) -> O
     let Some((flow, [from, _], place)) = parsed(&mut packet, family) else {
         return counted(Verdict::NotOurs, bytes);
     };
-    let service = services::find(&flow.tuple);
-    let (Some(service), Some(target)) = (service, Target::of(outcome.target())) else {
+    let Some(service) = services::find(&flow.tuple) else {
         return counted(Verdict::NotOurs, bytes);
     };
-    let Some(found) = Found::of(&flow, &target) else {
+    let target = service.tables.target(outcome.target());
+    let Some(found) = Found::of(&flow, &target, service.tables) else {
         return to_open(outcome, service.id, bytes);
     };
     found.refresh(&flow, (from, back_to_sender(&packet, &target)));
@@ -107,7 +107,7 @@ fn of_answer(
 ) -> Option<(TranslationSlot, Translation)> {
     let slot = TranslationSlot::of(&TranslationKey::back(tuple))?;
     let translation = slot.load();
-    let is_live = translation.is_live(now, tables::keys()?.idle);
+    let is_live = translation.is_live(now, Tables::open()?.keys().idle);
     (is_live && station == ours).then_some((slot, translation))
 }
 
@@ -172,8 +172,8 @@ struct Found {
 
 impl Found {
     #[inline(always)]
-    fn of(flow: &Flow, target: &Target) -> Option<Self> {
-        let probes = Probes::of(flow, target)?;
+    fn of(flow: &Flow, target: &Target, tables: Tables) -> Option<Self> {
+        let probes = Probes::of(flow, target, tables);
         for probe in 0..NAT_PROBES {
             let tuple = probes.tuple(flow, probe);
             if let Some(slot) = TranslationSlot::of(&TranslationKey::there(&tuple)) {
@@ -224,13 +224,13 @@ struct Probes {
 
 impl Probes {
     #[inline(always)]
-    fn of(flow: &Flow, target: &Target) -> Option<Self> {
-        let [first, second] = tables::keys()?.flows;
-        Some(Self {
+    fn of(flow: &Flow, target: &Target, tables: Tables) -> Self {
+        let [first, second] = tables.keys().flows;
+        Self {
             target: *target,
             first: flow.tuple.hash(first),
             step: flow.tuple.hash(second) | 1,
-        })
+        }
     }
 
     #[inline(always)]

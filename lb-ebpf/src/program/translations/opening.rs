@@ -18,7 +18,7 @@ use super::{
         packet::Packet,
         pins::{Content, Shape},
         services,
-        tables::{self, Target, TranslationSlot},
+        tables::{self, Tables, Target, TranslationSlot},
         unsent, ways,
     },
     Probes, back_to_sender,
@@ -40,12 +40,9 @@ pub(in super::super) fn open(
     let Some(service) = services::find(&flow.tuple) else {
         return counted(Verdict::NotOurs, bytes);
     };
-    let made = Target::of(target).ok_or(Verdict::NoTarget);
-    let opened = made.and_then(|target| {
-        let back = (Mac::of_number(from), back_to_sender(&packet, &target));
-        translation(&flow, &target, back)
-    });
-    match opened {
+    let target = service.tables.target(target);
+    let back = (Mac::of_number(from), back_to_sender(&packet, &target));
+    match translation(&flow, &target, back, service.tables) {
         Ok(()) => Outcome::OPENED,
         Err(verdict) => unsent(service.id, verdict, 0, bytes),
     }
@@ -56,7 +53,12 @@ pub(in super::super) fn open(
 /// # Errors
 /// Why it has no translation.
 #[inline(always)]
-fn translation(flow: &Flow, target: &Target, back: (Mac, Exit)) -> Result<(), Verdict> {
+fn translation(
+    flow: &Flow,
+    target: &Target,
+    back: (Mac, Exit),
+    tables: Tables,
+) -> Result<(), Verdict> {
     if flow.tuple.protocol == Protocol::TCP && flow.signal != Signal::Open {
         return Err(Verdict::Untranslated);
     }
@@ -64,8 +66,8 @@ fn translation(flow: &Flow, target: &Target, back: (Mac, Exit)) -> Result<(), Ve
     if !flows::within_budget(now) {
         return Err(Verdict::TranslationLimited);
     }
-    let idle = tables::keys().ok_or(Verdict::NoTarget)?.idle;
-    let probes = Probes::of(flow, target).ok_or(Verdict::NoTarget)?;
+    let idle = tables.keys().idle;
+    let probes = Probes::of(flow, target, tables);
     let state = match flow.tuple.protocol {
         // Its port is its own for as long after the first datagram as after others (RFC 4787, REQ-5).
         Protocol::UDP => FlowState::DATAGRAM,

@@ -84,7 +84,7 @@ impl Left {
         let names = model.map(Names::of_model).unwrap_or_default();
         let now = monotonic();
         let tables = left.kernel.read_tables()?;
-        let totals = left.kernel.counters(&tables)?;
+        let totals = left.kernel.counters(&tables);
         let live = left.kernel.live(&tables, tick(now))?;
         let interfaces = left.attached.into_iter().map(|(name, mode)| InterfaceView {
             name,

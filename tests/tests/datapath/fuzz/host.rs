@@ -192,7 +192,13 @@ impl Host {
 
     fn write(&self, packet: parse::Packet<'_>, target: &Target) -> Result<Envelope, Unwritten> {
         let station = || self.station();
-        forward::write(packet, &target.way(), || target.address, station, &TUNNELS)
+        forward::write(
+            packet,
+            &target.way(),
+            || target.address,
+            station,
+            || TUNNELS,
+        )
     }
 
     /// Whether a packet does not go to a target, so that its flow is not remembered.
