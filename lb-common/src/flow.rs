@@ -104,6 +104,12 @@ impl Entry {
         (tick as u64) << 32 | (state.0 as u64) << 24
     }
 
+    /// The `life` of this entry, seen again at `tick`.
+    #[inline(always)]
+    pub const fn life_at(self, tick: u32) -> u64 {
+        (tick as u64) << 32 | self.life & 0xffff_ffff
+    }
+
     /// Whether two names carry the same fingerprint.
     #[inline(always)]
     pub const fn same_flow(name: u64, other: u64) -> bool {

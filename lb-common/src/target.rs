@@ -89,12 +89,6 @@ impl Outer {
         Self([u32::from_ne_bytes(source), sum, 0, 0])
     }
 
-    /// The words as they stand in memory.
-    #[inline(always)]
-    pub const fn of_words(words: [u32; 4]) -> Self {
-        Self(words)
-    }
-
     /// From an IPv6 address of this edge.
     pub fn v6(source: [u8; 16]) -> Self {
         Self(zerocopy::transmute!(source))
@@ -106,9 +100,9 @@ impl Outer {
         (self.0[0].to_ne_bytes(), self.0[1])
     }
 
-    /// The IPv6 address in network order, as words.
+    /// The words as they stand in memory: the IPv6 address in network order, or the IPv4 address and the sum.
     #[inline(always)]
-    pub const fn as_v6(self) -> [u32; 4] {
+    pub const fn words(self) -> [u32; 4] {
         self.0
     }
 }

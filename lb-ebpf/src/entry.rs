@@ -55,6 +55,16 @@ pub fn next_state(state: FlowState, flow: &Flow) -> FlowState {
     }
 }
 
+/// The `life` of a flow's entry after its next packet, at the tick `now`.
+#[inline(always)]
+pub fn next_life(entry: Entry, now: u32, flow: &Flow) -> u64 {
+    match (flow.signal, entry.state()) {
+        // As for most packets, but without taking the state out and putting it in again.
+        (Signal::Data, state) if state != FlowState::OPENING => entry.life_at(now),
+        (_, state) => Entry::life(now, next_state(state, flow)),
+    }
+}
+
 #[inline(always)]
 fn proven(protocol: Protocol) -> FlowState {
     match protocol {

@@ -15,6 +15,7 @@ pub mod header;
 pub mod parse;
 pub mod pin;
 pub mod reply;
+pub mod sum;
 pub mod vlan;
 pub mod word;
 

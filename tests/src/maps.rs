@@ -1,17 +1,17 @@
 //! All that pinned maps hold, byte for byte.
 
-use std::{collections::BTreeMap, fs, mem::offset_of, path::Path, thread};
+use std::{collections::BTreeMap, fs, mem::offset_of, path::Path};
 
 use aya::{
     Pod,
     maps::{Array, HashMap, Map, MapData, PerCpuArray, lpm_trie::LpmTrie},
 };
 use lb_common::{
-    Address, Bucket, Chunk, Counters, Descriptor, FormerRing, FragmentKey, FragmentRoute,
-    HEARTBEAT_OFFSET, LongNetwork, Pin, PinKey, ServiceGroup, ServiceKey, Station, Tables,
-    Translation, TranslationKey,
+    Address, Bucket, Chunk, Descriptor, FormerRing, FragmentKey, FragmentRoute, HEARTBEAT_OFFSET,
+    LongNetwork, Pin, PinKey, ServiceGroup, ServiceKey, Station, Tables, Translation,
+    TranslationKey,
 };
-use lb_userspace::dataplane::TableParts;
+use lb_userspace::dataplane::{Mapped, TableParts};
 
 /// The bytes of each map in `directory`, but for the heartbeat, which goes on.
 ///
@@ -37,11 +37,10 @@ pub fn dump(directory: &Path) -> BTreeMap<String, Vec<u8>> {
 fn bytes_of(name: &str, path: &Path) -> Vec<u8> {
     match name {
         "TABLES" => {
-            let mut bytes = large::<{ size_of::<Tables>() }>(path);
+            let mut bytes = mapped(path);
             bytes[offset_of!(Tables, control) + HEARTBEAT_OFFSET..][..8].fill(0);
             bytes
         }
-        "COUNTERS" => large::<{ size_of::<Counters>() }>(path),
         "SERVICE_IDS" => hash::<{ size_of::<ServiceKey>() }, 4>(path),
         "SERVICE_GROUPS" => hash::<{ size_of::<ServiceGroup>() }, 4>(path),
         "ADDRESSES" => hash::<{ size_of::<Address>() }, 4>(path),
@@ -50,7 +49,7 @@ fn bytes_of(name: &str, path: &Path) -> Vec<u8> {
             hash::<{ size_of::<TranslationKey>() }, { size_of::<Translation>() }>(path)
         }
         "AFFINITY_PINS" => hash::<{ size_of::<PinKey>() }, { size_of::<Pin>() }>(path),
-        "CLIENTS_V4" => large::<{ 2 << 24 }>(path),
+        "CLIENTS_V4" | "COUNTERS" => mapped(path),
         "CLIENTS_V4_LONG" => array::<{ size_of::<LongNetwork>() }>(path),
         "CLIENTS_V6_0" | "CLIENTS_V6_1" => prefixes(path),
         "RINGS" => array::<{ size_of::<Descriptor>() }>(path),
@@ -86,14 +85,12 @@ fn array<const SIZE: usize>(path: &Path) -> Vec<u8> {
     elements.flatten().collect()
 }
 
-/// As [`array`], of elements that have to be on the stack for it.
-fn large<const SIZE: usize>(path: &Path) -> Vec<u8> {
-    thread::scope(|scope| {
-        let builder = thread::Builder::new().stack_size((1 << 20) + 16 * SIZE);
-        let reader = builder.spawn_scoped(scope, || array::<SIZE>(path));
-        let reader = reader.expect("a thread");
-        reader.join().expect("the elements can be read")
-    })
+/// As [`array`], of elements that do not fit on a stack, by way of memory.
+fn mapped(path: &Path) -> Vec<u8> {
+    let data = MapData::from_pin(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let words = Mapped::<u64>::flat(&data).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let words = (0..words.len()).map(|index| words.load(index));
+    words.flat_map(u64::to_ne_bytes).collect()
 }
 
 fn per_cpu<const SIZE: usize>(path: &Path) -> Vec<u8> {

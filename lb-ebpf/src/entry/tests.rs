@@ -139,6 +139,11 @@ fn states_follow_the_connection() {
         assert_eq!(first_state(&flow), first, "{signal:?}");
         let after = [OPENING, ESTABLISHED, CLOSING].map(|state| next_state(state, &flow));
         assert_eq!(after, next, "{signal:?}");
+        for state in (0..=u8::MAX).map(FlowState) {
+            let life = next_life(entry(7, state), 9, &flow);
+            let expected = Entry::life(9, next_state(state, &flow));
+            assert_eq!(life, expected, "{signal:?} {state:?}");
+        }
     }
     let datagram = flow(Signal::Data, Protocol::UDP);
     assert_eq!(first_state(&datagram), OPENING);

@@ -2,7 +2,7 @@
 //! family is that of the backend's address. The backend takes the packet out, finds the service address on
 //! itself, and answers the client directly.
 
-use lb_common::{Address, Mac, Outer, Protocol, Tuple, Way};
+use lb_common::{Address, Mac, Outer, Protocol, Target, Tuple, Way};
 use network_types::ip::{Ipv4Hdr, Ipv6Hdr};
 
 use super::{gue, l2_dsr};
@@ -14,13 +14,30 @@ use crate::{
     store, word,
 };
 
-/// Where a tunnel leads.
-#[derive(Clone, Copy, Debug)]
-pub struct Tunnel {
-    /// The backend.
-    pub address: Address,
-    /// The rest of the outer header.
-    pub outer: Outer,
+/// Where a tunnel leads, of which is read what is needed.
+pub trait Tunnel {
+    /// Word `index` of the backend's address.
+    fn address_word(&self, index: usize) -> u32;
+
+    /// Word `index` of the rest of the outer header, an [`Outer`].
+    fn outer_word(&self, index: usize) -> u32;
+
+    /// Port of the backend, if it has one for tunnels.
+    fn port(&self) -> [u8; 2];
+}
+
+impl Tunnel for Target {
+    fn address_word(&self, index: usize) -> u32 {
+        self.address.words()[index]
+    }
+
+    fn outer_word(&self, index: usize) -> u32 {
+        self.outer.words()[index]
+    }
+
+    fn port(&self) -> [u8; 2] {
+        self.nat.port
+    }
 }
 
 /// Puts words, in their order, into the header behind that of Ethernet.
@@ -143,14 +160,13 @@ impl Envelope {
     }
 
     /// Writes it over the first bytes of the frame, which has grown at its beginning; `None` if the
-    /// frame is too short. `port` is asked for the backend's port of a tunnel that has one.
+    /// frame is too short.
     #[inline(always)]
     pub fn write(
         &self,
         cursor: &mut Cursor<'_>,
         way: &Way<impl Fn(usize) -> u64>,
-        tunnel: &Tunnel,
-        port: impl FnOnce() -> [u8; 2],
+        tunnel: &impl Tunnel,
     ) -> Option<()> {
         let macs = [way.next_hop(), way.source()];
         match self.outer? {
@@ -172,46 +188,43 @@ impl Envelope {
             source => gue::write(
                 cursor,
                 [source.into(), self.length],
-                port(),
+                tunnel.port(),
                 number(self.inner),
             ),
         }
     }
 
     #[inline(always)]
-    fn v4(&self, tunnel: &Tunnel) -> [u32; 5] {
+    fn v4(&self, tunnel: &impl Tunnel) -> [u32; 5] {
         let protocol = self.protocol();
         let length = self.length + Ipv4Hdr::LEN as u32;
-        let (source, sum) = tunnel.outer.as_v4();
+        let (source, sum) = (tunnel.outer_word(0), tunnel.outer_word(1));
         let [high, low] = (length as u16).to_be_bytes();
-        let [.., destination] = tunnel.address.words();
         let sum = sum + self.more() + self.first + length + u32::from(protocol);
         let [a, b] = checksum(sum).to_be_bytes();
         [
             u32::from_ne_bytes([0x45, self.first as u8, high, low]),
             u32::from_ne_bytes([0, 0, 0x40, 0]),
             u32::from_ne_bytes([Outer::TTL, protocol, a, b]),
-            u32::from_ne_bytes(source) | self.more().to_be(),
-            destination,
+            source | self.more().to_be(),
+            tunnel.address_word(3),
         ]
     }
 
     #[inline(always)]
-    fn v6(&self, tunnel: &Tunnel) -> [u32; 10] {
+    fn v6(&self, tunnel: &impl Tunnel) -> [u32; 10] {
         let [high, low] = (self.length as u16).to_be_bytes();
-        let [a, b, c, d] = tunnel.outer.as_v6();
-        let [e, f, g, h] = tunnel.address.words();
         [
             self.first,
             u32::from_ne_bytes([high, low, self.protocol(), Outer::TTL]),
-            a,
-            b,
-            c,
-            d | self.more().to_be(),
-            e,
-            f,
-            g,
-            h,
+            tunnel.outer_word(0),
+            tunnel.outer_word(1),
+            tunnel.outer_word(2),
+            tunnel.outer_word(3) | self.more().to_be(),
+            tunnel.address_word(0),
+            tunnel.address_word(1),
+            tunnel.address_word(2),
+            tunnel.address_word(3),
         ]
     }
 

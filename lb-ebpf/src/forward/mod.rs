@@ -2,7 +2,7 @@
 
 pub mod envelope;
 pub mod full_nat;
-mod gue;
+pub mod gue;
 pub mod hop;
 pub mod l2_dsr;
 

@@ -103,12 +103,7 @@ fn packet(frame: &mut [u8]) -> Packet<'_> {
 
 /// Puts an envelope over the first bytes of a frame.
 fn put(envelope: &Envelope, frame: &mut [u8], target: &Target) -> Option<()> {
-    let tunnel = Tunnel {
-        address: target.address,
-        outer: target.outer,
-    };
-    let mut cursor = Cursor::from(frame);
-    envelope.write(&mut cursor, &target.way(), &tunnel, || target.nat.port)
+    envelope.write(&mut Cursor::from(frame), &target.way(), target)
 }
 
 /// The IP packet of a frame, one hop further.

@@ -77,7 +77,7 @@ impl Place {
             target,
             slot,
             life: entry.life,
-            next_life: Entry::life(self.now, entry::next_state(entry.state(), flow)),
+            next_life: entry::next_life(entry, self.now, flow),
         })
     }
 

@@ -22,7 +22,7 @@ mod translations;
 mod ways;
 
 use aya_ebpf::{bindings::xdp_md, macros::xdp, programs::XdpContext};
-use lb_common::{FlowEvent, Mac, Verdict};
+use lb_common::{FlowEvent, ForwardMode, Mac, Verdict};
 use lb_ebpf::{
     forward::{self, Envelope, Unwritten},
     parse::{self, Family, Flow, Skip},
@@ -33,8 +33,8 @@ use self::{
     outcome::Outcome,
     packet::Packet,
     rings::Row,
-    settings::{PROOF, tunnels},
-    tables::{Service, Target},
+    settings::{PROOF, TUNNEL_CHECKSUM, tunnels},
+    tables::{Service, Tables, Target},
 };
 
 #[xdp]
@@ -79,6 +79,9 @@ fn go(context: *mut xdp_md, family: Family) -> Outcome {
         true => outcome,
         false => go_on(context, family, outcome),
     };
+    if TUNNEL_CHECKSUM.load() != 0 {
+        ways::sum(context, outcome);
+    }
     if log::is_on() {
         ways::log(outcome);
     }
@@ -156,6 +159,19 @@ fn follow(context: *mut xdp_md, family: Family) -> Outcome {
     }
     count::hit(service.id, target.id, bytes);
     Outcome::sent(target.id, target.way().forward())
+}
+
+/// Puts the checksum into the datagram that a packet was sent in; `None` if it was in none. Without one, a
+/// datagram says so.
+#[inline(always)]
+fn sum(context: *mut xdp_md, outcome: Outcome) -> Option<()> {
+    let target = Tables::open()?.target(outcome.target());
+    let is_sent = outcome.number() == Verdict::Forwarded as u32;
+    let is_datagram = target.way().forward().mode() == ForwardMode::GUE;
+    if !is_sent || !is_datagram {
+        return None;
+    }
+    Packet::new(context).sum_datagram()
 }
 
 /// Rewrites a packet for a target, as far as that needs no room. `station` is asked for the address of the

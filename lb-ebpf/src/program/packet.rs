@@ -10,7 +10,13 @@ use aya_ebpf::{
     programs::XdpContext,
 };
 use lb_common::{Mac, Proof, Tags, Verdict};
-use lb_ebpf::{cursor::Cursor, forward::Envelope, reply::Reply, vlan};
+use lb_ebpf::{
+    cursor::Cursor,
+    forward::{Envelope, gue::Datagram},
+    parse,
+    reply::Reply,
+    vlan,
+};
 
 use super::tables::{self, Target};
 
@@ -90,9 +96,20 @@ impl Packet {
         if self.grow(growth).is_none() {
             return Err(Verdict::NoHeadroom);
         }
-        let (way, tunnel) = (target.way(), target.tunnel());
-        let written = envelope.write(&mut self.cursor(), &way, &tunnel, || target.port());
+        let written = envelope.write(&mut self.cursor(), &target.way(), target);
         written.ok_or(Verdict::NoHeadroom)
+    }
+
+    /// Puts the checksum into the datagram that was put around the packet; `None` if there is none.
+    #[inline(always)]
+    pub(super) fn sum_datagram(&mut self) -> Option<()> {
+        let outer = parse::family(&mut self.cursor())?;
+        let datagram = Datagram::of(&mut self.cursor(), outer)?;
+        self.cut(datagram.frame())?;
+        let checksum = datagram.checksum(&mut self.cursor())?;
+        // Through other pointers, as for a reply.
+        let mut anew = Self::new(hint::black_box(self.context.ctx));
+        datagram.write(&mut anew.cursor(), checksum)
     }
 
     /// Makes an answer to its sender of the packet; `None` if the driver left no room for it.

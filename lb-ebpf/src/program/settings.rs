@@ -34,6 +34,10 @@ pub(super) static NAT_PORT_COUNT: Global<u32> = Global::new(4_536);
 #[unsafe(no_mangle)]
 static TUNNEL_HOPS: Global<u8> = Global::new(1);
 
+/// Whether datagrams of `gue` have a checksum; 0 for no.
+#[unsafe(no_mangle)]
+pub(super) static TUNNEL_CHECKSUM: Global<u8> = Global::new(0);
+
 /// How many more addresses than that of the edge outer headers come from.
 #[unsafe(no_mangle)]
 static MORE_SOURCES_V4: Global<u32> = Global::new(0);

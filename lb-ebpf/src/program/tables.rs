@@ -9,9 +9,8 @@ use core::ptr;
 use aya_ebpf::{helpers::generated::bpf_get_smp_processor_id, maps::lpm_trie::Key};
 use lb_common::{
     Address, Affinity, CHUNK, Control, Counters, Descriptor, Exit, FLOW_PASSES, FormerRing,
-    FragmentKey, FragmentRoute, HashKey, IdleTicks, LONG_NETWORKS, Mac, Nat, Outer, Place, Port,
-    Row, SERVICE_COUNT, ServiceGroup, ServiceKey, TARGET_COUNT, Tags, Transit, Tuple, Way,
-    member_bit,
+    FragmentKey, FragmentRoute, HashKey, IdleTicks, LONG_NETWORKS, Mac, Nat, Place, Port, Row,
+    SERVICE_COUNT, ServiceGroup, ServiceKey, TARGET_COUNT, Tags, Transit, Tuple, Way, member_bit,
 };
 use lb_ebpf::{budget::Budget, forward::Tunnel, word};
 
@@ -313,17 +312,6 @@ impl Target {
         Address::of_words(four_words(words))
     }
 
-    /// Where its tunnel leads, if it has one.
-    #[inline(always)]
-    pub(super) fn tunnel(&self) -> Tunnel {
-        // SAFETY: as for the way there.
-        let words = unsafe { &raw const (*self.element).outer }.cast::<u32>();
-        Tunnel {
-            address: self.address(),
-            outer: Outer::of_words(four_words(words)),
-        }
-    }
-
     /// What its packets are translated to, if they are.
     #[inline(always)]
     pub(super) fn nat(&self) -> Nat {
@@ -342,10 +330,23 @@ impl Target {
         // SAFETY: as for the way there.
         exit(unsafe { &raw const (*self.element).exit }.cast())
     }
+}
 
-    /// The port of [`Self::nat`], or of its tunnel.
+impl Tunnel for Target {
     #[inline(always)]
-    pub(super) fn port(&self) -> [u8; 2] {
+    fn address_word(&self, index: usize) -> u32 {
+        // SAFETY: as for the way there.
+        word(unsafe { &raw const (*self.element).address }.cast(), index)
+    }
+
+    #[inline(always)]
+    fn outer_word(&self, index: usize) -> u32 {
+        // SAFETY: as for the way there.
+        word(unsafe { &raw const (*self.element).outer }.cast(), index)
+    }
+
+    #[inline(always)]
+    fn port(&self) -> [u8; 2] {
         // SAFETY: as for the way there.
         let port = unsafe { &raw const (*self.element).nat.port }.cast::<u16>();
         // SAFETY: an element of an array is never freed, and its words are aligned.
@@ -366,9 +367,15 @@ fn exit(words: *const u32) -> Exit {
 /// Four words of an element of a map.
 #[inline(always)]
 fn four_words(words: *const u32) -> [u32; 4] {
-    // SAFETY: such an element is not freed while this runs.
-    let word = |i| unsafe { ptr::read_volatile(words.add(i)) };
+    let word = |index| self::word(words, index);
     [word(0), word(1), word(2), word(3)]
+}
+
+/// One of these words.
+#[inline(always)]
+fn word(words: *const u32, index: usize) -> u32 {
+    // SAFETY: such an element is not freed while this runs.
+    unsafe { ptr::read_volatile(words.add(index)) }
 }
 
 /// What this CPU has counted.

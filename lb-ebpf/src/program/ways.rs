@@ -170,6 +170,12 @@ pub(super) fn leave(context: *mut xdp_md, outcome: Outcome) -> u32 {
     left(context, outcome.word())
 }
 
+/// Puts the checksum into the datagram that a packet was sent in, if it was.
+#[inline(always)]
+pub(super) fn sum(context: *mut xdp_md, outcome: Outcome) {
+    summed(context, outcome.word());
+}
+
 /// Notes a packet for the log.
 #[inline(always)]
 pub(super) fn note(context: *mut xdp_md, family: Family) {
@@ -359,6 +365,14 @@ extern "C" fn taken_tags_off(context: *mut xdp_md) -> u32 {
 #[unsafe(no_mangle)]
 extern "C" fn left(context: *mut xdp_md, outcome: u32) -> u32 {
     leave::leave(context, Outcome::of_word(outcome))
+}
+
+#[inline(never)]
+#[unsafe(no_mangle)]
+extern "C" fn summed(context: *mut xdp_md, outcome: u32) -> u32 {
+    super::sum(context, Outcome::of_word(outcome))
+        .is_some()
+        .into()
 }
 
 #[inline(never)]

@@ -3,13 +3,11 @@
 
 use network_types::ip::Ipv4Hdr;
 
-use super::{
-    Cause, Reply,
-    sum::{self, Sum},
-};
+use super::{Cause, Reply};
 use crate::{
     cursor::Cursor,
     header::{Icmp, UnreachableV4},
+    sum::{self, Sum},
     word,
 };
 

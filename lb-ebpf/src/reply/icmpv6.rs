@@ -4,13 +4,11 @@
 
 use network_types::ip::Ipv6Hdr;
 
-use super::{
-    Cause, Reply,
-    sum::{self, Sum},
-};
+use super::{Cause, Reply};
 use crate::{
     cursor::Cursor,
     header::{Icmp, UnreachableV6},
+    sum::{self, Sum},
     word,
 };
 

@@ -4,16 +4,16 @@
 pub mod icmp;
 pub mod icmpv6;
 pub mod reset;
-pub mod sum;
 
 use lb_common::{Address, Mac, Ports, Protocol, Tuple};
 
-use self::{reset::Reset, sum::Sum};
+use self::reset::Reset;
 use crate::{
     cursor::Cursor,
     header::Ethernet,
     parse::{Family, Packet},
     store,
+    sum::{self, Sum},
 };
 
 #[cfg(test)]

@@ -3,15 +3,13 @@
 use lb_common::Protocol;
 use network_types::ip::{Ipv4Hdr, Ipv6Hdr};
 
-use super::{
-    Reply,
-    sum::{self, Sum},
-};
+use super::Reply;
 use crate::{
     cursor::Cursor,
     header::{ResetV4, ResetV6, Tcp},
     load,
     parse::{ACK, FIN, RST, SYN, Segment},
+    sum::{self, Sum},
     word,
 };
 

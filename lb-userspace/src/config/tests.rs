@@ -256,7 +256,7 @@ fn uncommented() -> (String, usize) {
 #[test]
 fn the_annotated_file_states_the_defaults() {
     let (text, shown) = uncommented();
-    assert_eq!(shown, 51);
+    assert_eq!(shown, 52);
     assert!(parse(&text).is_ok());
     // Nothing is rounded by default.
     let text = text.replace("quantum = \"5ms\"\n", "");
@@ -358,5 +358,5 @@ fn the_annotated_file_names_every_key() {
             keys += 1;
         }
     }
-    assert_eq!(keys, 207);
+    assert_eq!(keys, 208);
 }

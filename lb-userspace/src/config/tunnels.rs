@@ -24,6 +24,7 @@ pub(super) fn read(edge: &mut Table<'_>) -> Tunnels {
     }
     Tunnels {
         are_hops: edge.or("tunnel_hop", true, leaf::truth),
+        have_checksums: edge.or("tunnel_checksum", false, leaf::truth),
         sources,
     }
 }
@@ -88,8 +89,10 @@ mod tests {
                 [expected]
             );
         }
-        let hop = "edge.tunnel_hop: 1 is an integer; use true or false";
-        assert_eq!(mistakes(&edge("tunnel_hop = 1")), [hop]);
+        for key in ["tunnel_hop", "tunnel_checksum"] {
+            let wrong = format!("edge.{key}: 1 is an integer; use true or false");
+            assert_eq!(mistakes(&edge(&format!("{key} = 1"))), [wrong]);
+        }
     }
 
     #[test]
@@ -97,6 +100,7 @@ mod tests {
         let tunnels = |line: &str| parse(&edge(line)).unwrap().model.edge.tunnels;
         let [v4, v6] = ["10.0.0.9", "fd00::9"].map(|it| it.parse().unwrap());
         let own = tunnels("tunnel_hop = false");
+        assert!(!own.have_checksums && tunnels("tunnel_checksum = true").have_checksums);
         assert!(!own.are_hops && own.source(v4).is_none() && own.source(v6).is_none());
         assert_eq!(own.more_sources(), [0, 0]);
         let both = tunnels("tunnel_sources = [\"10.200.0.0/16\", \"fd00:1::100/120\"]");

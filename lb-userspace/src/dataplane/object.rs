@@ -103,6 +103,7 @@ fn load_as<'a>(
     let nat_first = u32::from(*edge.nat.ports.start());
     let nat_count = u32::from(*edge.nat.ports.end()) - nat_first + 1;
     let tunnel_hops = u8::from(edge.tunnels.are_hops);
+    let tunnel_checksum = u8::from(edge.tunnels.have_checksums);
     let [more_v4, more_v6] = edge.tunnels.more_sources();
     let answer_echo = u8::from(edge.answer_echo);
     let packet_log = u8::from(edge.packet_log && !proves);
@@ -118,6 +119,7 @@ fn load_as<'a>(
         .override_global("PACKET_LOG", &packet_log, true)
         .override_global("REPLY_LIMIT", &reply_limit, true)
         .override_global("PROOF", &proof, true)
+        .override_global("TUNNEL_CHECKSUM", &tunnel_checksum, true)
         .override_global("TUNNEL_HOPS", &tunnel_hops, true)
         .load(OBJECT)
         .map_err(|error| no_tables(reason(&error)))

@@ -97,6 +97,10 @@ pub fn needs_restart(old: &Model, new: &Model) -> Vec<&'static str> {
         ("nat_ports", a.nat.ports != b.nat.ports),
         ("nat_entries", a.nat.entries != b.nat.entries),
         ("tunnel_hop", a.tunnels.are_hops != b.tunnels.are_hops),
+        (
+            "tunnel_checksum",
+            a.tunnels.have_checksums != b.tunnels.have_checksums,
+        ),
         ("tunnel_sources", a.tunnels.sources != b.tunnels.sources),
     ]
     .into_iter()

@@ -7,6 +7,8 @@ use super::Prefix;
 pub struct Tunnels {
     /// Whether a tunnel counts as a hop: the time to live of what is inside falls by one (RFC 2003, 3.1).
     pub are_hops: bool,
+    /// Whether the datagrams of `gue` have a checksum over all that is in them.
+    pub have_checksums: bool,
     /// Where outer headers come from, at most one prefix of each family; without one, the address that the
     /// kernel would choose.
     pub sources: Vec<Prefix>,

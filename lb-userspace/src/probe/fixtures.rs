@@ -90,6 +90,7 @@ pub(super) fn model(groups: impl IntoIterator<Item = Group>) -> Model {
             affinity_entries: 0,
             tunnels: Tunnels {
                 are_hops: true,
+                have_checksums: false,
                 sources: Vec::new(),
             },
             nat: Nat {

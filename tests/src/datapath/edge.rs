@@ -106,6 +106,7 @@ impl Edge {
             .override_global("REPLY_LIMIT", &settings.reply_limit, true)
             .override_global("NAT_FIRST_PORT", &settings.nat_ports[0], true)
             .override_global("NAT_PORT_COUNT", &settings.nat_ports[1], true)
+            .override_global("TUNNEL_CHECKSUM", &u8::from(settings.tunnel_checksum), true)
             .override_global("TUNNEL_HOPS", &settings.tunnel_hops, true)
             .override_global("MORE_SOURCES_V4", &settings.more_sources[0], true)
             .override_global("MORE_SOURCES_V6", &settings.more_sources[1], true)

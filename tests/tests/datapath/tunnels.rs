@@ -108,3 +108,47 @@ fn a_tunnel_that_is_no_hop_leaves_what_is_inside_as_it_is() {
         assert_eq!(expired, 1, "other ways are hops all the same");
     }
 }
+
+#[test]
+fn datagrams_of_gue_have_a_checksum_if_that_is_set() {
+    for packet in packets() {
+        let [mut summed, mut plain] = [true, false].map(|tunnel_checksum| {
+            let settings = Settings {
+                tunnel_checksum,
+                ..Settings::default()
+            };
+            Edge::serving(&settings, &packet)
+        });
+        for (mode, target) in tunnels() {
+            for edge in [&mut summed, &mut plain] {
+                edge.set_target(1, target);
+            }
+            for (length, padding) in [(0, 0), (0, 6), (1, 0), (63, 1), (64, 0), (65, 5), (1300, 9)]
+            {
+                let mut frame = packet.clone().payload(length).bytes();
+                // What a checksum of the packet inside does not even out.
+                *frame.last_mut().unwrap() ^= 0x5a;
+                frame.resize(frame.len() + padding, 0xa5);
+                let (ran, without) = (summed.run(&frame), plain.run(&frame));
+                assert_eq!((ran.action, without.action), (XDP_TX, XDP_TX), "{mode}");
+                if mode.starts_with("ipip") {
+                    assert_eq!(ran, without, "{mode}");
+                    continue;
+                }
+                let (ends, start) = places(&ran.frame);
+                let ends = match start {
+                    34 => 26..34,
+                    _ => ends - 14..54,
+                };
+                let (ends, datagram) = (&ran.frame[ends], &ran.frame[start..]);
+                let total = sum(&[ends, &[0, 17], &datagram[4..6], datagram]);
+                assert_eq!(total, 0xffff, "{mode}, {length} bytes");
+                assert_ne!(datagram[6..8], [0, 0], "{mode}, {length} bytes");
+                let mut expected = without.frame;
+                expected.truncate(expected.len() - padding);
+                expected[start + 6..start + 8].copy_from_slice(&datagram[6..8]);
+                assert_eq!(ran.frame, expected, "{mode}: nothing else differs");
+            }
+        }
+    }
+}

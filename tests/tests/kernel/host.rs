@@ -80,6 +80,7 @@ pub(crate) fn edge_in(dir: &Path) -> Edge {
         affinity_entries: 1024,
         tunnels: Tunnels {
             are_hops: true,
+            have_checksums: false,
             sources: Vec::new(),
         },
         nat: Nat {

@@ -266,7 +266,7 @@ mod tests {
             ["10.0.0.1", "10.0.0.9", "2001:db8::1", "2001:db8::9"].map(|it| it.parse().unwrap());
         let written = outer(Some(ours), theirs);
         assert_eq!(written, Outer::v4([10, 0, 0, 1], [10, 0, 0, 9]));
-        let written = outer(Some(ours6), theirs6).as_v6().map(u32::to_ne_bytes);
+        let written = outer(Some(ours6), theirs6).words().map(u32::to_ne_bytes);
         assert_eq!(
             IpAddr::from(*written.concat().first_chunk::<16>().unwrap()),
             ours6

@@ -258,7 +258,7 @@ fn plain(target: &Target) -> [u8; 44] {
             plain[28..32].copy_from_slice(&address[12..]);
         }
         ForwardMode::IPIP | ForwardMode::GUE => {
-            let source = target.outer.as_v6().map(u32::to_ne_bytes);
+            let source = target.outer.words().map(u32::to_ne_bytes);
             plain[12..28].copy_from_slice(source.as_flattened());
             plain[28..].copy_from_slice(&address);
         }

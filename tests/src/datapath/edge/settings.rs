@@ -15,6 +15,8 @@ pub struct Settings {
     pub nat_ports: [u32; 2],
     /// Hops that a tunnel is for the packets in it.
     pub tunnel_hops: u8,
+    /// Whether datagrams of tunnels have a checksum.
+    pub tunnel_checksum: bool,
     /// How many more addresses outer headers come from, for IPv4 and for IPv6.
     pub more_sources: [u32; 2],
     /// Whether echo requests are answered.
@@ -36,6 +38,7 @@ impl Default for Settings {
             reply_limit: u32::MAX,
             nat_ports: [61_000, 4096],
             tunnel_hops: 1,
+            tunnel_checksum: false,
             more_sources: [0; 2],
             answer_echo: true,
             packet_log: false,

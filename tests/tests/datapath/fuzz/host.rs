@@ -7,7 +7,7 @@ use lb_ebpf::{
     control,
     cursor::Cursor,
     former,
-    forward::{self, Envelope, Tunnel, Tunnels, Unwritten},
+    forward::{self, Envelope, Tunnels, Unwritten},
     fragment,
     parse::{self, Family, Flow, Signal, Skip},
     reply::{Cause, Reply},
@@ -273,12 +273,7 @@ fn enclose(frame: &mut Vec<u8>, envelope: &Envelope, target: Target) -> Verdict 
     let growth = envelope.growth();
     if growth > 0 {
         frame.splice(0..0, vec![0xa5; growth]);
-        let tunnel = Tunnel {
-            address: target.address,
-            outer: target.outer,
-        };
-        let (way, port) = (target.way(), || target.nat.port);
-        let written = envelope.write(&mut cursor(frame), &way, &tunnel, port);
+        let written = envelope.write(&mut cursor(frame), &target.way(), &target);
         written.expect("it has grown");
     }
     Verdict::Forwarded
