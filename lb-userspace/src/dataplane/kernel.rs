@@ -182,7 +182,12 @@ impl Kernel {
             present(self.stations.remove(gone)).map_err(|e| failed("STATIONS", e))?;
         }
         for (index, mac) in stations {
-            let put = self.stations.insert(index, Station::new(*mac), 0);
+            let station = Station::new(*mac);
+            // The kernel would put another element in its place, while packets look at it.
+            if self.stations.get(index, 0).is_ok_and(|it| it == station) {
+                continue;
+            }
+            let put = self.stations.insert(index, station, 0);
             put.map_err(|e| failed("STATIONS", e))?;
         }
         Ok(())
