@@ -8,108 +8,24 @@ use core::ptr;
 
 use aya_ebpf::{helpers::generated::bpf_get_smp_processor_id, maps::lpm_trie::Key};
 use lb_common::{
-    Address, Affinity, CHUNK, Control, Counters, Descriptor, Exit, FLOW_PASSES, FormerRing,
-    FragmentKey, FragmentRoute, HashKey, IdleTicks, LONG_NETWORKS, Mac, Nat, Place, Port, Row,
-    SERVICE_COUNT, ServiceGroup, ServiceKey, TARGET_COUNT, Tags, Transit, Tuple, Way, member_bit,
+    Address, Affinity, CHUNK, Counters, Descriptor, Exit, FormerRing, FragmentKey, FragmentRoute,
+    LONG_NETWORKS, Mac, Place, ServiceKey, Tags, Transit, Tuple, member_bit,
 };
-use lb_ebpf::{budget::Budget, forward::Tunnel, word};
+use lb_ebpf::{budget::Budget, word};
 
 use super::maps;
 
 mod flows;
+mod known;
 mod pins;
 mod translations;
 
 pub(super) use self::{
     flows::{Slot, Ways},
+    known::{Keys, Service, Tables, Target},
     pins::{PinSlot, put_pin},
     translations::{TranslationSlot, put_translation, remove_translation},
 };
-
-/// The one element of TABLES, from which everything that a packet of a known flow needs is read.
-#[derive(Clone, Copy)]
-pub(super) struct Tables(*const lb_common::Tables);
-
-impl Tables {
-    /// The element.
-    #[inline(always)]
-    pub(super) fn open() -> Option<Self> {
-        maps::TABLES.get_ptr(0).map(Self)
-    }
-
-    #[inline(always)]
-    fn control(self) -> *const Control {
-        // SAFETY: it is inside the element.
-        unsafe { &raw const (*self.0).control }
-    }
-
-    /// The keys of the hashes, and how long flows may stay idle.
-    #[inline(always)]
-    pub(super) fn keys(self) -> Keys {
-        let control = self.control();
-        // SAFETY: an element of an array is never freed. The flow keys are drawn before the program runs
-        // and never change. The ring key changes when a daemon takes over with another one: a packet may
-        // then meet words of both, and a new flow go by a slot of neither, to some target of its group.
-        // An idle time is one word, which a packet meets either old or new.
-        unsafe {
-            Keys {
-                ring: &(*control).ring_key,
-                flows: &(*control).flow_keys,
-                idle: &(*control).idle,
-            }
-        }
-    }
-
-    /// Which of the two buffers of client prefixes is in use.
-    #[inline(always)]
-    pub(super) fn clients_in_use(self) -> u32 {
-        // SAFETY: an element of an array is never freed.
-        unsafe { ptr::read_volatile(&raw const (*self.control()).clients) }
-    }
-
-    /// The services that use a port.
-    #[inline(always)]
-    pub(super) fn port(self, port: u16) -> Port {
-        // SAFETY: an element of an array is never freed, and has every port.
-        unsafe {
-            let ports = (&raw const (*self.0).ports).cast::<Port>();
-            ptr::read_volatile(ports.add(word::masked::<{ u16::MAX }>(port.into())))
-        }
-    }
-
-    /// The service with an id.
-    #[inline(always)]
-    pub(super) fn service(self, id: u32) -> Service {
-        // SAFETY: an element of an array is never freed, and the remainder is inside it.
-        let element = unsafe {
-            let services = (&raw const (*self.0).services).cast::<lb_common::Service>();
-            services.add(id as usize % SERVICE_COUNT)
-        };
-        Service {
-            id,
-            element,
-            tables: self,
-        }
-    }
-
-    /// The target with an id.
-    #[inline(always)]
-    pub(super) fn target(self, id: u16) -> Target {
-        // SAFETY: an element of an array is never freed, and the remainder is inside it.
-        let element = unsafe {
-            let targets = (&raw const (*self.0).targets).cast::<lb_common::Target>();
-            targets.add(usize::from(id) % TARGET_COUNT)
-        };
-        Target { id, element }
-    }
-}
-
-/// The keys of the hashes, and how long flows may stay idle.
-pub(super) struct Keys {
-    pub(super) ring: &'static HashKey,
-    pub(super) flows: &'static [HashKey; FLOW_PASSES],
-    pub(super) idle: &'static IdleTicks,
-}
 
 /// The MAC address of an interface; that of no frame's receiver if the packet program is not to serve there.
 #[inline(always)]
@@ -131,48 +47,6 @@ pub(super) fn transit() -> Option<&'static mut Transit> {
     maps::TRANSIT
         .get_ptr_mut(0)
         .map(|transit| unsafe { &mut *transit })
-}
-
-/// A service, of which each part is read where it is needed.
-#[derive(Clone, Copy)]
-pub(super) struct Service {
-    pub(super) id: u32,
-    /// What it was found in.
-    pub(super) tables: Tables,
-    element: *const lb_common::Service,
-}
-
-impl Service {
-    /// The address that clients use.
-    #[inline(always)]
-    pub(super) fn address(&self) -> Address {
-        // It is what the element begins with.
-        Address::of_words(four_words(self.element.cast()))
-    }
-
-    /// The group of whoever no rule matches.
-    #[inline(always)]
-    pub(super) fn group(&self) -> u32 {
-        // SAFETY: an element of an array is never freed.
-        unsafe { ptr::read_volatile(&raw const (*self.element).group) }
-    }
-
-    /// Where its descriptors stand.
-    #[inline(always)]
-    pub(super) fn row(&self) -> Row {
-        // SAFETY: as for the group.
-        unsafe { ptr::read_volatile(&raw const (*self.element).row) }
-    }
-
-    /// Whether the targets of a group may serve it.
-    #[inline(always)]
-    pub(super) fn takes(&self, group: u32) -> bool {
-        let key = ServiceGroup {
-            service: self.id,
-            group,
-        };
-        group == self.group() || maps::SERVICE_GROUPS.get_ptr(key).is_some()
-    }
 }
 
 /// The id of the service that packets of a flow are addressed to.
@@ -288,72 +162,6 @@ pub(super) fn slot(slot: u32) -> Option<u16> {
     Some(unsafe { ptr::read_volatile(chunk.cast::<u16>().add(slot as usize % CHUNK)) })
 }
 
-/// A target, of which each part is read where it is needed.
-#[derive(Clone, Copy)]
-pub(super) struct Target {
-    pub(super) id: u16,
-    element: *const lb_common::Target,
-}
-
-impl Target {
-    /// How to get there.
-    #[inline(always)]
-    pub(super) fn way(&self) -> Way<impl Fn(usize) -> u64 + use<>> {
-        let words = self.element.cast::<u64>();
-        // SAFETY: an element of an array is never freed, and is of aligned words.
-        Way::new(move |index| unsafe { ptr::read_volatile(words.add(index)) })
-    }
-
-    /// The backend.
-    #[inline(always)]
-    pub(super) fn address(&self) -> Address {
-        // SAFETY: as for the way there.
-        let words = unsafe { &raw const (*self.element).address }.cast::<u32>();
-        Address::of_words(four_words(words))
-    }
-
-    /// What its packets are translated to, if they are.
-    #[inline(always)]
-    pub(super) fn nat(&self) -> Nat {
-        // SAFETY: as for the way there.
-        let nat = unsafe { &raw const (*self.element).nat };
-        Nat {
-            source: Address::of_words(four_words(nat.cast())),
-            port: self.port(),
-            ..Nat::NONE
-        }
-    }
-
-    /// How its packets leave, if that is told.
-    #[inline(always)]
-    pub(super) fn exit(&self) -> Exit {
-        // SAFETY: as for the way there.
-        exit(unsafe { &raw const (*self.element).exit }.cast())
-    }
-}
-
-impl Tunnel for Target {
-    #[inline(always)]
-    fn address_word(&self, index: usize) -> u32 {
-        // SAFETY: as for the way there.
-        word(unsafe { &raw const (*self.element).address }.cast(), index)
-    }
-
-    #[inline(always)]
-    fn outer_word(&self, index: usize) -> u32 {
-        // SAFETY: as for the way there.
-        word(unsafe { &raw const (*self.element).outer }.cast(), index)
-    }
-
-    #[inline(always)]
-    fn port(&self) -> [u8; 2] {
-        // SAFETY: as for the way there.
-        let port = unsafe { &raw const (*self.element).nat.port }.cast::<u16>();
-        // SAFETY: an element of an array is never freed, and its words are aligned.
-        unsafe { ptr::read_volatile(port) }.to_ne_bytes()
-    }
-}
-
 /// An exit in an element of a map, where another word stands behind it.
 #[inline(always)]
 fn exit(words: *const u32) -> Exit {
@@ -367,13 +175,12 @@ fn exit(words: *const u32) -> Exit {
 /// Four words of an element of a map.
 #[inline(always)]
 fn four_words(words: *const u32) -> [u32; 4] {
-    let word = |index| self::word(words, index);
-    [word(0), word(1), word(2), word(3)]
+    [0, 1, 2, 3].map(|index| one_word(words, index))
 }
 
 /// One of these words.
 #[inline(always)]
-fn word(words: *const u32, index: usize) -> u32 {
+fn one_word(words: *const u32, index: usize) -> u32 {
     // SAFETY: such an element is not freed while this runs.
     unsafe { ptr::read_volatile(words.add(index)) }
 }

@@ -98,6 +98,7 @@ impl<T: Pod> Mapped<T> {
     }
 
     /// Number of elements.
+    #[expect(clippy::len_without_is_empty, reason = "no map is empty")]
     pub fn len(&self) -> u32 {
         self.len
     }

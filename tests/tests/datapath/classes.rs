@@ -70,7 +70,7 @@ fn ipv4_clients_are_told_apart_by_24_bits_or_by_all() {
         );
     }
     for (buffer, shift) in [(0, 0), (1, 1), (0, 0)] {
-        use_buffer(&mut edge, buffer);
+        use_buffer(&edge, buffer);
         for (client, class) in [
             ("192.0.2.0", 1 + shift),
             ("192.0.2.255", 1 + shift),
@@ -101,7 +101,7 @@ fn ipv6_clients_are_told_apart_by_their_longest_prefix() {
         edge.set_prefix(map, &prefix("2001:db8:1:2::7", 128), 3);
     }
     for (buffer, shift) in [(0, 0), (1, 1), (0, 0)] {
-        use_buffer(&mut edge, buffer);
+        use_buffer(&edge, buffer);
         for (client, class) in [
             ("2001:db8:1::1", 1 + shift),
             ("2001:db8:1:3::1", 1 + shift),
