@@ -305,6 +305,8 @@ fn is_served(protocol: Protocol) -> bool {
     matches!(protocol, Protocol::TCP | Protocol::UDP)
 }
 
+/// Ports and signal do not stand side by side: the compiler would take them for one word, and the verifier go all
+/// that a port decides once for each signal.
 type Transport<'p> = (Ports, Option<Segment<'p>>, Signal);
 
 /// What stands at the beginning of an IP packet's payload of `length` bytes, if it is whole.

@@ -31,8 +31,9 @@ impl From<Verdict> for Unwritten {
 }
 
 /// Rewrites a packet so that the interface sends it to the target that `way` leads to. What has to
-/// be put around it is returned. `backend` is asked for the target's address, and `station` for that of the
-/// interface that the packet came by, if it may be another than the one that it leaves by. `tunnels` is asked for what is set for them.
+/// be put around it is returned. `backend` is asked for the target's address, `station` for that of the
+/// interface that the packet came by, if it may be another than the one that it leaves by, and `tunnels` for what
+/// is set for them.
 ///
 /// # Errors
 /// Why it is not rewritten; the frame is as it was.

@@ -1,6 +1,8 @@
 //! Counts packets and the bytes of their frames.
 
-use lb_common::{Counter, FlowEvent, NAMED_COUNT, SERVICE_COUNT, TARGET_COUNT, Verdict};
+use lb_common::{
+    Counter, Counters, FlowEvent, NAMED_COUNT, SERVICE_COUNT, ServiceCounter, TARGET_COUNT, Verdict,
+};
 use lb_ebpf::word;
 
 use super::tables;
@@ -12,10 +14,8 @@ const NAMED: u16 = NAMED_COUNT as u16 - 1;
 #[inline(always)]
 pub(super) fn verdict(verdict: Verdict, bytes: u64) {
     if let Some(counters) = tables::counters() {
-        add(
-            &mut counters.verdicts[word::masked::<NAMED>(verdict as u64)],
-            bytes,
-        );
+        let place = word::masked::<NAMED>(verdict as u64);
+        add(&mut counters.verdicts[place], bytes);
     }
 }
 
@@ -23,10 +23,8 @@ pub(super) fn verdict(verdict: Verdict, bytes: u64) {
 #[inline(always)]
 pub(super) fn event(event: FlowEvent, bytes: u64) {
     if let Some(counters) = tables::counters() {
-        add(
-            &mut counters.flow_events[word::masked::<NAMED>(event as u64)],
-            bytes,
-        );
+        let place = word::masked::<NAMED>(event as u64);
+        add(&mut counters.flow_events[place], bytes);
     }
 }
 
@@ -35,14 +33,8 @@ pub(super) fn event(event: FlowEvent, bytes: u64) {
 #[inline(always)]
 pub(super) fn hit(service: u32, target: u16, bytes: u64) {
     if let Some(counters) = tables::counters() {
-        add(
-            &mut counters.services[service as usize % SERVICE_COUNT].hits,
-            bytes,
-        );
-        add(
-            &mut counters.targets[usize::from(target) % TARGET_COUNT],
-            bytes,
-        );
+        add(&mut of_service(counters, service).hits, bytes);
+        add(of_target(counters, target), bytes);
     }
 }
 
@@ -50,14 +42,8 @@ pub(super) fn hit(service: u32, target: u16, bytes: u64) {
 #[inline(always)]
 pub(super) fn sent(service: u32, target: u16, bytes: u64) {
     if let Some(counters) = tables::counters() {
-        add(
-            &mut counters.services[service as usize % SERVICE_COUNT].others,
-            bytes,
-        );
-        add(
-            &mut counters.targets[usize::from(target) % TARGET_COUNT],
-            bytes,
-        );
+        add(&mut of_service(counters, service).others, bytes);
+        add(of_target(counters, target), bytes);
         add(&mut counters.verdicts[Verdict::Forwarded as usize], bytes);
     }
 }
@@ -66,11 +52,18 @@ pub(super) fn sent(service: u32, target: u16, bytes: u64) {
 #[inline(always)]
 pub(super) fn service(id: u32, bytes: u64) {
     if let Some(counters) = tables::counters() {
-        add(
-            &mut counters.services[id as usize % SERVICE_COUNT].others,
-            bytes,
-        );
+        add(&mut of_service(counters, id).others, bytes);
     }
+}
+
+#[inline(always)]
+fn of_service(counters: &mut Counters, id: u32) -> &mut ServiceCounter {
+    &mut counters.services[id as usize % SERVICE_COUNT]
+}
+
+#[inline(always)]
+fn of_target(counters: &mut Counters, id: u16) -> &mut Counter {
+    &mut counters.targets[usize::from(id) % TARGET_COUNT]
 }
 
 #[inline(always)]

@@ -1,8 +1,8 @@
 //! The packet program's object, and how the settings of an edge go into it.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{collections::BTreeMap, fmt::Display, fs, num::ParseIntError, path::Path};
 
-use aya::{Ebpf, EbpfLoader, maps::MapType, util::nr_cpus};
+use aya::{Ebpf, EbpfLoader, maps::MapType};
 use aya_obj::{Map, Object, generated::bpf_map_type};
 use lb_common::{CHUNK, TICK_SHIFT, WAYS};
 
@@ -128,15 +128,28 @@ fn load_as<'a>(
 /// The maps whose size is a setting, or that have an element for each CPU that the host can have.
 fn sizes(edge: &Edge) -> Result<[(&'static str, u32); 5], Refusal> {
     let chunks = (edge.ring_slots / CHUNK as u32).max(1);
-    let cpus = nr_cpus().map_err(|(path, error)| no_tables(format_args!("{path}: {error}")))?;
-    let cpus = u32::try_from(cpus).map_err(no_tables)?;
     Ok([
         ("AFFINITY_PINS", edge.affinity_entries.max(1)),
-        ("COUNTERS", cpus),
+        ("COUNTERS", cpus()?),
         ("FLOWS", buckets(edge)),
         ("SLOTS", chunks),
         ("TRANSLATIONS", edge.nat.entries.max(1)),
     ])
+}
+
+/// One more than the highest number of a CPU that the host can have.
+fn cpus() -> Result<u32, Refusal> {
+    const POSSIBLE: &str = "/sys/devices/system/cpu/possible";
+    let failed = |error: &dyn Display| no_tables(format_args!("{POSSIBLE}: {error}"));
+    let ranges = fs::read_to_string(POSSIBLE).map_err(|error| failed(&error))?;
+    beyond(&ranges).map_err(|error| failed(&error))
+}
+
+/// One more than the last number in ranges like `0,2-3`.
+fn beyond(ranges: &str) -> Result<u32, ParseIntError> {
+    let mut backwards = ranges.trim_end().rsplit([',', '-']);
+    let last: u32 = backwards.next().unwrap_or_default().parse()?;
+    Ok(last.saturating_add(1))
 }
 
 fn buckets(edge: &Edge) -> u32 {
@@ -151,6 +164,16 @@ fn per_tick(per_second: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cpu_s_number_is_below_the_last_one_whichever_are_left_out() {
+        for (ranges, number) in [("0\n", 1), ("0-127\n", 128), ("0,2-3,8", 9), ("0-1,7", 8)] {
+            assert_eq!(beyond(ranges), Ok(number), "{ranges}");
+        }
+        for ranges in ["", "\n", "0-", "all"] {
+            assert!(beyond(ranges).is_err(), "{ranges}");
+        }
+    }
 
     #[test]
     fn a_limit_per_second_is_rounded_up_to_ticks() {
