@@ -117,7 +117,7 @@ impl Known {
 /// allowed: otherwise the next packet would follow the old one. Else over another's.
 #[inline(always)]
 pub(super) fn write(bucket: u32, entry: Entry) -> FlowEvent {
-    let (Some(ways), Some(tables)) = (Ways::of_bucket(bucket), Tables::open()) else {
+    let Some(ways) = Ways::of_bucket(bucket) else {
         return FlowEvent::Limited;
     };
     if let Some((own, _)) = ways.find(entry.name) {
@@ -128,6 +128,9 @@ pub(super) fn write(bucket: u32, entry: Entry) -> FlowEvent {
     if !within_budget(now) {
         return FlowEvent::Limited;
     }
+    let Some(tables) = Tables::open() else {
+        return FlowEvent::Limited;
+    };
     let idle = tables.keys().idle;
     let slot = ways.slot(entry::victim(|way| ways.slot(way).entry(), now, idle));
     let evicts = slot.entry().is_live(now, idle);
