@@ -53,13 +53,14 @@ impl Row {
             return 0;
         }
         let slot = tables::slot(former.ring.slot(&flow.tuple, key)).unwrap_or(0);
-        // There is no target with the number of an answer.
-        let goes_on = |target: &Target| {
-            let way = target.way();
-            former::may_go_on(&way) && service.takes(way.group())
-        };
-        let target = service.tables.target(slot);
-        if goes_on(&target) { target.id } else { 0 }
+        if Answer::of_slot(slot).is_some() {
+            return 0;
+        }
+        let way = service.tables.target(slot).way();
+        match former::may_go_on(&way) && service.takes(way.group()) {
+            true => slot,
+            false => 0,
+        }
     }
 
     /// The target that the ring gives to a flow: the flow's hash names a slot.

@@ -39,12 +39,12 @@ refusals! {
 
     /// The size is fixed.
     "full-services" full_services(needed, size):
-        "map SERVICES is too small: {needed} services, {size} there";
+        "map TABLES is too small: {needed} services, {size} there";
         "spread the services over several edges";
 
     /// The size is fixed.
     "full-targets" full_targets(needed, size):
-        "map TARGETS is too small: {needed} members of groups, {size} there";
+        "map TABLES is too small: {needed} members of groups, {size} there";
         "spread the groups over several edges";
 
     /// The size is fixed.

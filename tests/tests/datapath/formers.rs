@@ -162,6 +162,10 @@ fn a_slot_of_an_answer_is_left_to_the_new_ring_and_an_empty_new_ring_to_the_old_
     assert_eq!(edge.backend(&syn().flags(ACK)), Some(2));
     edge.forget_flows();
     edge.set_ring(WEB.row, BEFORE, &[Answer::DROP.slot(); 10]);
+    // Whose numbers have the same low bits as those of answers.
+    for id in 4093..4096 {
+        edge.set_target(id, edge::target(9));
+    }
     edge.set_ring(WEB.row, 100, &[1; 10]);
     assert_eq!(edge.backend(&syn().flags(ACK)), Some(1));
 }

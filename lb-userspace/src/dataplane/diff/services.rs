@@ -124,7 +124,7 @@ fn too_many(tables: &Tables, scope: &Scope<'_>) -> DoesNotFit {
     let size = tables.capacity.services as usize;
     if needed <= size {
         return DoesNotFit::NotYet {
-            map: "SERVICES",
+            map: "TABLES",
             needed: needed + tables.retired_services().len(),
             size,
             when: "a second after the last change",

@@ -217,7 +217,7 @@ fn too_many(tables: &Tables, scope: &Scope<'_>) -> DoesNotFit {
     let needed = standing.filter(untouched).count() + members.filter(|g| !untouched(g)).count();
     if needed <= size {
         return DoesNotFit::NotYet {
-            map: "TARGETS",
+            map: "TABLES",
             needed: needed + gone.count(),
             size,
             when: "when flows to removed backends have ended",

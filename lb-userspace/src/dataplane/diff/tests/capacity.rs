@@ -21,7 +21,7 @@ fn case_38_too_many_members_are_refused_whole() {
     let next = image(&[("a", &[1, 2, 4])]);
     let error = diff(&tables, &next).unwrap_err();
     assert!(
-        matches!(error, DoesNotFit::NotYet { map: "TARGETS", .. }),
+        matches!(error, DoesNotFit::NotYet { map: "TABLES", .. }),
         "{error:?}"
     );
     assert_eq!(code(error), "no-room-yet");
