@@ -207,8 +207,12 @@ fn check_figures(column: &Value, expected: &Expected) {
     }
     assert_eq!(column["baseline_name"], expected.baseline, "{column}");
     assert_eq!(column["goal"].as_f64(), expected.goal, "{column}");
-    let holds = expected.goal.map(|goal| number(&column["high"]) <= goal);
-    assert_eq!(column["holds"].as_bool(), holds, "{column}");
+    // Figures are rounded to three digits, and the goal is held against the exact one.
+    let beyond = expected.goal.map(|goal| number(&column["high"]) - goal);
+    if beyond.is_none_or(|beyond| beyond.abs() > 0.0006) {
+        let holds = beyond.map(|beyond| beyond < 0.0);
+        assert_eq!(column["holds"].as_bool(), holds, "{column}");
+    }
     let rates = column["mpps"].as_array();
     assert_eq!(
         rates.is_some(),
