@@ -1,4 +1,7 @@
-use std::{fmt, net::IpAddr};
+use std::{
+    fmt,
+    net::{IpAddr, SocketAddr},
+};
 
 use lb_common::{ForwardMode, Tags, Target};
 
@@ -162,6 +165,14 @@ impl Identity {
             forward,
             port: (port != 0 && forward.tunnel_port().is_none()).then_some(port),
         })
+    }
+
+    /// Its address, with the port that packets get there, if that is told.
+    pub fn place(&self) -> String {
+        match self.port.or(self.forward.tunnel_port()) {
+            Some(port) => SocketAddr::new(self.address, port).to_string(),
+            None => self.address.to_string(),
+        }
     }
 
     /// A canonical form for hashing: two identities have the same bytes only if they are equal.

@@ -168,7 +168,7 @@ impl Case<'_> {
             Some(identity) => format!(
                 "{} at {} in group {:08x}, {} by {}{}, MTU {}",
                 self.named(identity),
-                identity.address,
+                identity.place(),
                 target.group,
                 identity.forward.as_str(),
                 Mac(target.next_hop),

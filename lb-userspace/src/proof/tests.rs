@@ -2,7 +2,7 @@ mod slots;
 
 use std::collections::BTreeSet;
 
-use lb_common::{Protocol, TargetState, Verdict};
+use lb_common::{ForwardMode, Nat, Protocol, TargetState, Verdict};
 
 use super::*;
 use crate::{
@@ -265,6 +265,23 @@ fn a_target_that_leads_elsewhere_than_written_is_found() {
     let way = "b at 10.0.0.2 in group 00000007, l2-dsr by 02:00:00:00:00";
     let text = format!("target 2: decided {way}:07, MTU 1500; found {way}:09, MTU 1500");
     assert_eq!(rig.differences(), [text]);
+    let port = |port: u16| Target {
+        next_hop: [2, 0, 0, 0, 0, 7],
+        nat: Nat {
+            port: port.to_be_bytes(),
+            ..Nat::NONE
+        },
+        mode: ForwardMode::GUE,
+        ..rig.found.targets[&2]
+    };
+    let (written, found) = (port(6080), port(6081));
+    rig.targets.insert(2, written);
+    rig.found.targets.insert(2, found);
+    let way = |port| {
+        format!("10.0.0.2 at 10.0.0.2:{port} in group 00000007, gue by 02:00:00:00:00:07, MTU 1500")
+    };
+    let text = format!("target 2: decided {}; found {}", way(6080), way(6081));
+    assert!(rig.differences().contains(&text), "{text}");
     rig.found.targets.insert(2, Target::FREE);
     let text = rig.judge().to_string();
     assert!(text.contains("MTU 1500; found nobody\n"), "{text}");
