@@ -56,6 +56,15 @@ impl Sum {
         Self(word::unbounded(sum.0))
     }
 
+    /// Of the pseudo-header in front of `length` bytes of the protocol `next` (RFC 9293, 3.1; RFC 8200, 8.1),
+    /// where `ends` is that of the addresses. That of IPv4 has its length and protocol in shorter fields, which
+    /// makes no difference to the sum.
+    #[inline(always)]
+    pub fn pseudo_header(ends: Self, next: u8, length: u32) -> Self {
+        let rest = [length.to_be(), u32::from_ne_bytes([0, 0, 0, next])];
+        ends.and(Self::of(&rest))
+    }
+
     /// Of both.
     #[inline(always)]
     pub fn and(self, other: Self) -> Self {

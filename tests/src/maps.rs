@@ -62,10 +62,13 @@ fn bytes_of(name: &str, path: &Path) -> Vec<u8> {
     }
 }
 
+fn data(path: &Path) -> MapData {
+    MapData::from_pin(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
 /// The pinned map.
 pub fn pinned(path: &Path) -> Map {
-    let data = MapData::from_pin(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    Map::from_map_data(data).expect("a kind of map that is known")
+    Map::from_map_data(data(path)).expect("a kind of map that is known")
 }
 
 /// The pinned array of elements of this type.
@@ -75,8 +78,7 @@ pub fn pinned_array<T: Pod>(path: &Path) -> Array<MapData, T> {
 
 /// The parts of the pinned map TABLES.
 pub fn pinned_tables(path: &Path) -> TableParts {
-    let data = MapData::from_pin(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    TableParts::new(&data).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+    TableParts::new(&data(path)).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
 fn array<const SIZE: usize>(path: &Path) -> Vec<u8> {
@@ -87,8 +89,8 @@ fn array<const SIZE: usize>(path: &Path) -> Vec<u8> {
 
 /// As [`array`], of elements that do not fit on a stack, by way of memory.
 fn mapped(path: &Path) -> Vec<u8> {
-    let data = MapData::from_pin(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    let words = Mapped::<u64>::flat(&data).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let words =
+        Mapped::<u64>::flat(&data(path)).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     let words = (0..words.len()).map(|index| words.load(index));
     words.flat_map(u64::to_ne_bytes).collect()
 }

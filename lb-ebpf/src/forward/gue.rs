@@ -95,10 +95,8 @@ impl Datagram {
     #[inline(always)]
     pub fn checksum(&self, cursor: &mut Cursor<'_>) -> Option<u16> {
         cursor.skip(self.start)?;
-        let [high, low] = self.length.to_be_bytes();
-        let header = u32::from_ne_bytes([0, Protocol::UDP.0, high, low]);
-        let sum = Sum::of_rest(cursor, MOST).and(self.ends);
-        match sum.and(Sum::of(&[header])).checksum() {
+        let header = Sum::pseudo_header(self.ends, Protocol::UDP.0, self.length.into());
+        match Sum::of_rest(cursor, MOST).and(header).checksum() {
             // That would stand for none.
             0 => Some(u16::MAX),
             checksum => Some(checksum),

@@ -1,8 +1,8 @@
 //! Reads and writes elements of the maps.
 //!
 //! The daemon and the other CPUs write while this program reads, so what they change in place is
-//! copied out word by word with volatile accesses. Keys and service ids are read as they are: `keys`
-//! and `service_id` say what may happen then.
+//! copied out word by word with volatile accesses. Keys and service ids are read as they are:
+//! `Tables::keys` and `service_id` say what may happen then.
 
 use core::ptr;
 

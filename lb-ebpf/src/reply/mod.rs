@@ -199,18 +199,15 @@ impl Reply {
         ]
     }
 
-    /// The sum of the pseudo-header (RFC 9293, 3.1; RFC 8200, 8.1). That of IPv4 has its length and
-    /// protocol in shorter fields, which makes no difference to the sum.
+    /// The sum of the pseudo-header.
     #[inline(always)]
     fn pseudo_header(&self, next: u8, length: u32) -> Sum {
         let of = |address: Address| match self.family {
             Family::V4 => Sum::of(&address.words()[3..]),
             Family::V6 => Sum::of(&address.words()),
         };
-        let rest = [length.to_be(), u32::from_ne_bytes([0, 0, 0, next])];
-        of(self.tuple.service)
-            .and(of(self.tuple.client))
-            .and(Sum::of(&rest))
+        let ends = of(self.tuple.service).and(of(self.tuple.client));
+        Sum::pseudo_header(ends, next, length)
     }
 }
 

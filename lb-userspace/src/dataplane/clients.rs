@@ -13,16 +13,11 @@ use aya::maps::{
 use lb_common::{Address, LongNetwork, Place};
 
 use super::{
-    kernel::{failed, mapped, present},
+    kernel::{failed, mapped, mapped_by, present},
     mapped::Mapped,
     pins::Pins,
 };
-use crate::{
-    class,
-    model::Prefix,
-    refusal::{Refusal, pins::unusable_map},
-    table::ClassTable,
-};
+use crate::{class, model::Prefix, refusal::Refusal, table::ClassTable};
 
 /// The maps that say of which class a client is: two buffers for each family.
 pub(super) struct Clients {
@@ -42,15 +37,12 @@ const TRIES: [&str; 2] = ["CLIENTS_V6_0", "CLIENTS_V6_1"];
 
 impl Clients {
     pub(super) fn open(pins: &Pins) -> Result<Self, Refusal> {
-        let networks = "CLIENTS_V4";
-        let data = pins.map(networks).map_err(|e| failed(networks, e))?;
-        let networks = Mapped::flat(&data).map_err(|e| unusable_map(networks, e))?;
         let trie = |name| {
             let open = || LpmTrie::try_from(Map::from_map_data(pins.map(name)?)?);
             open().map_err(|e| failed(name, e))
         };
         Ok(Self {
-            networks,
+            networks: mapped_by(pins, "CLIENTS_V4", Mapped::flat)?,
             long: mapped(pins, "CLIENTS_V4_LONG")?,
             prefixes: [trie(TRIES[0])?, trie(TRIES[1])?],
         })

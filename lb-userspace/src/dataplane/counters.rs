@@ -5,8 +5,8 @@ use std::{collections::BTreeMap, ops::AddAssign};
 use aya::Pod;
 use lb_common::{Counter, FLOW_EVENTS, FlowEvent, ServiceCounter, ServiceKey, VERDICTS, Verdict};
 
-use super::{kernel::failed, mapped::Mapped, parts::CounterParts, pins::Pins, tables::Tables};
-use crate::refusal::{Refusal, pins::unusable_map};
+use super::{kernel::mapped_by, mapped::Mapped, parts::CounterParts, pins::Pins, tables::Tables};
+use crate::refusal::Refusal;
 
 /// What the packet program has counted, summed over CPUs.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -44,10 +44,7 @@ pub(super) struct Counters(Vec<CounterParts>);
 
 impl Counters {
     pub(super) fn open(pins: &Pins) -> Result<Self, Refusal> {
-        let map = "COUNTERS";
-        let data = pins.map(map).map_err(|e| failed(map, e))?;
-        let cpus = CounterParts::of_cpus(&data).map_err(|e| unusable_map(map, e))?;
-        Ok(Self(cpus))
+        mapped_by(pins, "COUNTERS", CounterParts::of_cpus).map(Self)
     }
 
     /// The sums for the services and targets in `tables`, and in all.

@@ -1,4 +1,4 @@
-use std::{collections::BTreeMap, path::Path, sync::Arc};
+use std::{collections::BTreeMap, io, path::Path, sync::Arc};
 
 use aya::{
     Pod,
@@ -274,14 +274,21 @@ pub(super) fn present(removed: Result<(), MapError>) -> Result<(), MapError> {
 }
 
 pub(super) fn mapped<T: Pod>(pins: &Pins, map: &'static str) -> Result<Mapped<T>, Refusal> {
-    let data = pins.map(map).map_err(|e| failed(map, e))?;
-    Mapped::new(&data).map_err(|e| unusable_map(map, e))
+    mapped_by(pins, map, Mapped::new)
 }
 
 pub(super) fn table_parts(pins: &Pins) -> Result<TableParts, Refusal> {
-    let map = "TABLES";
+    mapped_by(pins, "TABLES", TableParts::new)
+}
+
+/// A pinned map as `open` maps it.
+pub(super) fn mapped_by<M>(
+    pins: &Pins,
+    map: &'static str,
+    open: impl FnOnce(&MapData) -> io::Result<M>,
+) -> Result<M, Refusal> {
     let data = pins.map(map).map_err(|e| failed(map, e))?;
-    TableParts::new(&data).map_err(|e| unusable_map(map, e))
+    open(&data).map_err(|e| unusable_map(map, e))
 }
 
 fn hash_map<K: Pod, V: Pod>(

@@ -137,8 +137,11 @@ fn sizes(edge: &Edge) -> Result<[(&'static str, u32); 5], Refusal> {
     ])
 }
 
-/// One more than the highest number of a CPU that the host can have.
-fn cpus() -> Result<u32, Refusal> {
+/// One more than the highest number of a CPU that the host can have: elements of the map COUNTERS.
+///
+/// # Errors
+/// If the kernel does not say it.
+pub fn cpus() -> Result<u32, Refusal> {
     const POSSIBLE: &str = "/sys/devices/system/cpu/possible";
     let failed = |error: &dyn Display| no_tables(format_args!("{POSSIBLE}: {error}"));
     let ranges = fs::read_to_string(POSSIBLE).map_err(|error| failed(&error))?;

@@ -12,7 +12,6 @@ use aya::{
         lpm_trie::{Key, LpmTrie},
     },
     programs::{ProgramInfo, Xdp},
-    util::nr_cpus,
 };
 use aya_log::EbpfLogger;
 use lb_common::{
@@ -20,7 +19,10 @@ use lb_common::{
     Entry, FlowEvent, HashKey, Pin, PinKey, Place, Port, Row, Service, ServiceKey, Station, Target,
     Translation, TranslationKey, Verdict, WAYS, ring_head,
 };
-use lb_userspace::dataplane::{CounterParts, PacketLines, TableParts, monotonic, object::OBJECT};
+use lb_userspace::dataplane::{
+    CounterParts, PacketLines, TableParts, monotonic,
+    object::{OBJECT, cpus},
+};
 
 pub use self::{
     settings::Settings,
@@ -97,7 +99,7 @@ impl Ran {
 impl Edge {
     /// Loads the program; its tables are empty but for the keys.
     pub fn load(settings: &Settings) -> Self {
-        let cpus = u32::try_from(nr_cpus().unwrap()).unwrap();
+        let cpus = cpus().unwrap();
         let mut ebpf = EbpfLoader::new()
             // The object has nothing to relocate, and reading the kernel's types takes a while.
             .btf(None)

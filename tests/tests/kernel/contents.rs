@@ -1,9 +1,9 @@
 use std::{collections::BTreeMap, time::Duration};
 
-use aya::{maps::MapData, util::nr_cpus};
+use aya::maps::MapData;
 use lb_common::{Bucket, Counter, Entry, FlowEvent, FlowState, ServiceCounter, Verdict, WAYS};
 use lb_userspace::{
-    dataplane::{Change, CounterParts, Kernel, collect},
+    dataplane::{Change, CounterParts, Kernel, collect, object::cpus},
     model::{Edge, FlowIdle},
     table::Image,
 };
@@ -39,8 +39,8 @@ fn counters_are_summed_over_cpus_and_end_with_their_service() {
     show(&mut kernel, &mut tables, &image(&[1]));
     let data = MapData::from_pin(edge.pin_dir.join("maps/COUNTERS")).unwrap();
     let counters = CounterParts::of_cpus(&data).unwrap();
-    let cpus = nr_cpus().unwrap();
-    assert_eq!(counters.len(), cpus);
+    let cpus = cpus().unwrap();
+    assert_eq!(counters.len(), cpus as usize);
     let seen = Counter {
         packets: 3,
         bytes: 200,
@@ -55,8 +55,8 @@ fn counters_are_summed_over_cpus_and_end_with_their_service() {
         cpu.services.store(1, &of_service);
     }
     let times = |times: u64| Counter {
-        packets: 3 * times * cpus as u64,
-        bytes: 200 * times * cpus as u64,
+        packets: 3 * times * u64::from(cpus),
+        bytes: 200 * times * u64::from(cpus),
     };
     let totals = kernel.counters(&tables);
     // What was sent by an entry of the flow table is counted by service alone.

@@ -164,7 +164,7 @@ fn detach_removes_only_what_waggle_has_made() {
 fn a_pin_that_can_not_be_removed_is_named() {
     let host = Host::new();
     let edge = host.edge();
-    let in_the_way = edge.pin_dir.join("maps/PORTS");
+    let in_the_way = edge.pin_dir.join("maps/TABLES");
     fs::create_dir_all(&in_the_way).unwrap();
     let line = line(detach(&edge.pin_dir));
     assert!(
