@@ -43,10 +43,11 @@ fn ipv4<'p>(cursor: &mut Cursor<'p>) -> Option<Fragment<'p>> {
     if is_whole || length > Ipv4Hdr::LEN + cursor.remaining() {
         return None;
     }
+    let carried = length.checked_sub(Ipv4Hdr::LEN + usize::from(options))?;
     cursor.skip(options)?;
     let protocol = Protocol(frame.ip.proto);
     let is_first = part & parse::OFFSET == 0;
-    let (ports, signal) = beginning(cursor, protocol, is_first)?;
+    let (ports, signal) = beginning(cursor, protocol, is_first, carried)?;
     let tuple = Tuple {
         client: Address::of_v4_word(load!(FrameV4, frame.ip.src_addr as u32)),
         service: Address::of_v4_word(load!(FrameV4, frame.ip.dst_addr as u32)),
@@ -72,13 +73,14 @@ fn ipv6<'p>(cursor: &mut Cursor<'p>) -> Option<Fragment<'p>> {
         return None;
     }
     let header: &mut Extension = cursor.take()?;
+    let carried = payload.checked_sub(size_of::<Extension>())?;
     let part = load!(Extension, header.fragment as u16);
     if part & parse::PART == 0 {
         return None;
     }
     let protocol = Protocol(header.next);
     let is_first = part & parse::OFFSET_V6 == 0;
-    let (ports, signal) = beginning(cursor, protocol, is_first)?;
+    let (ports, signal) = beginning(cursor, protocol, is_first, carried)?;
     let tuple = Tuple {
         client: Address::of_words(load!(FrameV6, frame.ip.src_addr as quads)),
         service: Address::of_words(load!(FrameV6, frame.ip.dst_addr as quads)),
@@ -101,21 +103,22 @@ fn ipv6<'p>(cursor: &mut Cursor<'p>) -> Option<Fragment<'p>> {
 }
 
 /// The ports that the first fragment begins with, and what it does to its connection; of the others
-/// nothing is known.
+/// nothing is known. It must carry the whole header: what stands behind is padding of the frame.
 #[inline(always)]
 fn beginning(
     cursor: &mut Cursor<'_>,
     protocol: Protocol,
     is_first: bool,
+    carried: usize,
 ) -> Option<(Ports, Signal)> {
     match protocol {
         _ if !is_first => Some((Ports::of_word(0), Signal::Data)),
-        Protocol::TCP => {
+        Protocol::TCP if carried >= size_of::<Tcp>() => {
             let tcp: &mut Tcp = cursor.take()?;
             let ports = Ports::of_word(load!(Tcp, tcp.ports as u32));
             Some((ports, parse::signal(tcp.flags)))
         }
-        Protocol::UDP => {
+        Protocol::UDP if carried >= size_of::<Udp>() => {
             let udp: &mut Udp = cursor.take()?;
             let ports = Ports::of_word(load!(Udp, udp.ports as u32));
             Some((ports, Signal::Data))

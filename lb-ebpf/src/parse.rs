@@ -160,6 +160,8 @@ fn ipv4<'p>(cursor: &mut Cursor<'p>) -> Result<Packet<'p>, Skip> {
     if ip_length > Ipv4Hdr::LEN + cursor.remaining() {
         return Err(Skip::NotOurs);
     }
+    let payload = ip_length.checked_sub(Ipv4Hdr::LEN + usize::from(options));
+    let payload = payload.ok_or(Skip::NotOurs)?;
     let protocol = Protocol(frame.ip.proto);
     let service = Address::of_v4_word(load!(FrameV4, frame.ip.dst_addr as u32));
     if load!(FrameV4, frame.ip.frags as u16) & MORE_OR_OFFSET != 0 && is_served(protocol) {
@@ -172,9 +174,7 @@ fn ipv4<'p>(cursor: &mut Cursor<'p>) -> Result<Packet<'p>, Skip> {
             destination: service,
         });
     }
-    let payload = ip_length.checked_sub(Ipv4Hdr::LEN + usize::from(options));
     cursor.skip(options).ok_or(Skip::NotOurs)?;
-    let payload = payload.ok_or(Skip::NotOurs)?;
     let Some((ports, segment, signal)) = transport(cursor, protocol, payload) else {
         return Err(Skip::NotOurs);
     };

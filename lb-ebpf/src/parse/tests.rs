@@ -161,6 +161,14 @@ fn a_fragment_without_a_whole_tcp_header_is_still_one() {
 }
 
 #[test]
+fn a_fragment_that_is_shorter_than_its_header_is_no_packet() {
+    for length in [0, 19] {
+        let frame = with(samples::syn(), &[(17, length), (20, 0x20)]);
+        assert_eq!(parsed(&frame), Err(Skip::NotOurs), "{length}");
+    }
+}
+
+#[test]
 fn icmp_is_told_with_where_it_goes_whatever_it_says() {
     let syn = samples::syn;
     for (frame, destination) in [
