@@ -14,6 +14,9 @@ pub struct Control {
     pub clients: u32,
     /// CLOCK_MONOTONIC in nanoseconds of the daemon's last turn.
     pub heartbeat: u64,
+    /// Raised after each change of what packets of known flows are looked up in: what a CPU keeps in mind of
+    /// them then holds no longer.
+    pub generation: u64,
     /// How long entries of the flow table may stay idle. Program and userspace both judge by this.
     pub idle: IdleTicks,
     /// Coefficients of the ring hash, derived from the configuration: the same on every edge that
@@ -23,7 +26,10 @@ pub struct Control {
     pub flow_keys: [HashKey; FLOW_PASSES],
 }
 
+/// Where in [`Control`] the generation stands, in bytes.
+pub const GENERATION_OFFSET: usize = offset_of!(Control, generation);
+
 /// Where in [`Control`] the heartbeat stands, in bytes.
 pub const HEARTBEAT_OFFSET: usize = offset_of!(Control, heartbeat);
 
-abi! { Control = 416 align 8 }
+abi! { Control = 424 align 8 }

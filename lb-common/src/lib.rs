@@ -11,12 +11,14 @@ mod address;
 mod affinity;
 mod client;
 mod control;
+mod cpu;
 mod exit;
 mod flow;
 mod former;
 mod fragment;
 mod hash;
 mod proof;
+mod recent;
 mod ring;
 mod service;
 mod tables;
@@ -29,13 +31,15 @@ pub use self::{
     address::Address,
     affinity::{Affinity, Pin, PinKey, RING_HEAD, Scope, member_bit, ring_head},
     client::{CLASSES, CLIENT_BUFFERS, LONG_NETWORKS, LongNetwork, Networks, Place, V6_PREFIXES},
-    control::{Control, HEARTBEAT_OFFSET},
+    control::{Control, GENERATION_OFFSET, HEARTBEAT_OFFSET},
+    cpu::Cpu,
     exit::{Exit, Station, Tags, Transit},
     flow::{Bucket, Entry, FlowState, IdleTicks, NAT_HOLDS, TICK_SHIFT, WAYS, tick},
     former::FormerRing,
     fragment::{FragmentKey, FragmentRoute},
     hash::{FLOW_PASSES, HashKey},
     proof::Proof,
+    recent::{Course, RECENT_SETS, RECENT_WAYS, Recent},
     ring::{Answer, CHUNK, Chunk, Descriptor},
     service::{Port, Protocol, Row, Service, ServiceGroup, ServiceKey},
     tables::{PORT_COUNT, SERVICE_COUNT, TARGET_COUNT, Tables},
@@ -49,4 +53,4 @@ pub use self::{
 
 /// Version of everything in this crate. A running program whose maps carry another version is
 /// never adopted. Raise it with every change of a layout or of a meaning.
-pub const ABI_VERSION: u32 = 9;
+pub const ABI_VERSION: u32 = 10;

@@ -28,4 +28,4 @@ pub struct Tables {
 
 const _: () = assert!(TARGET_COUNT.is_power_of_two() && SERVICE_COUNT.is_power_of_two());
 
-const _: () = assert!(size_of::<Tables>() == 1_016_224 && align_of::<Tables>() == 8);
+const _: () = assert!(size_of::<Tables>() == 1_016_232 && align_of::<Tables>() == 8);

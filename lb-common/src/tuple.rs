@@ -87,6 +87,21 @@ impl Tuple {
         })
     }
 
+    /// Bits of [`Self::label`].
+    pub const LABEL_BITS: u32 = 20;
+
+    /// A number of the flow that anybody may guess: the multiplication carries each bit of client and ports up
+    /// to the highest ones.
+    #[inline(always)]
+    pub const fn label(&self) -> u32 {
+        /// 2^64 by the golden ratio.
+        const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+        let [a, b, c, d] = self.client.words();
+        let high = a ^ c ^ self.ports.word();
+        let number = (high as u64) << 32 | (b ^ d) as u64;
+        (number.wrapping_mul(ODD) >> (u64::BITS - Self::LABEL_BITS)) as u32
+    }
+
     /// The tuple's hash before it is stirred: enough to tell tuples from each other.
     ///
     /// IPv4 and IPv6 tuples use coefficients of their own, so an IPv4 tuple costs four

@@ -159,7 +159,7 @@ impl AddAssign for ServiceCounter {
 /// Places for verdicts, and for flow events, in [`Counters`]; a power of two.
 pub const NAMED_COUNT: usize = 32;
 
-/// Element of the map COUNTERS, by CPU: what the program counts there. Only that CPU adds to it.
+/// What the program counts on a CPU. Only that CPU adds to it.
 #[derive(FromBytes, Immutable, IntoBytes, KnownLayout)]
 #[repr(C)]
 pub struct Counters {
@@ -173,8 +173,7 @@ pub struct Counters {
     pub targets: [Counter; TARGET_COUNT],
 }
 
-// No two CPUs write the same cache line.
-const _: () = assert!(size_of::<Counters>() == 99_328 && size_of::<Counters>().is_multiple_of(64));
+const _: () = assert!(size_of::<Counters>() == 99_328);
 const _: () = assert!(VERDICTS.len() <= NAMED_COUNT && FLOW_EVENTS.len() <= NAMED_COUNT);
 
 abi! {

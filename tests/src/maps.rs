@@ -49,7 +49,7 @@ fn bytes_of(name: &str, path: &Path) -> Vec<u8> {
             hash::<{ size_of::<TranslationKey>() }, { size_of::<Translation>() }>(path)
         }
         "AFFINITY_PINS" => hash::<{ size_of::<PinKey>() }, { size_of::<Pin>() }>(path),
-        "CLIENTS_V4" | "COUNTERS" => mapped(path),
+        "CLIENTS_V4" | "CPUS" => mapped(path),
         "CLIENTS_V4_LONG" => array::<{ size_of::<LongNetwork>() }>(path),
         "CLIENTS_V6_0" | "CLIENTS_V6_1" => prefixes(path),
         "RINGS" => array::<{ size_of::<Descriptor>() }>(path),

@@ -112,7 +112,7 @@ impl Envelope {
             length,
             numbers: match more {
                 0 => 0,
-                more => (label(flow) & more) << 16,
+                more => (flow.label() & more) << 16,
             },
         }
     }
@@ -128,7 +128,7 @@ impl Envelope {
     ) -> Self {
         let packet = Self::ipip(frame, flow, length + gue::LENGTH as u32, backend, tunnels);
         Self {
-            numbers: packet.numbers | gue::source_port(label(flow)),
+            numbers: packet.numbers | gue::source_port(flow.label()),
             ..packet
         }
     }
@@ -265,22 +265,10 @@ fn first_word(frame: &Frame<'_>, flow: &Tuple) -> u32 {
     match frame {
         Frame::V4(frame) => {
             let class = u32::from(frame.ip.tos) << 20;
-            (0x6000_0000 | class | label(flow)).to_be()
+            (0x6000_0000 | class | flow.label()).to_be()
         }
         Frame::V6(frame) => load!(FrameV6, frame.ip.vcf as u32),
     }
-}
-
-/// A flow's number of 20 bits, which anybody may guess: the multiplication carries each bit of client and
-/// ports up to the highest ones.
-#[inline(always)]
-fn label(flow: &Tuple) -> u32 {
-    /// 2^64 by the golden ratio.
-    const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
-    let [a, b, c, d] = flow.client.words();
-    let high = a ^ c ^ flow.ports.word();
-    let number = u64::from(high) << 32 | u64::from(b ^ d);
-    (number.wrapping_mul(ODD) >> 44) as u32
 }
 
 /// Writes the frame's own header.

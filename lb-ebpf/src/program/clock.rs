@@ -10,19 +10,25 @@ use lb_common::tick;
 /// once per jiffy and not for every packet.
 #[inline(always)]
 pub(super) fn now() -> u32 {
-    // SAFETY: the helper takes nothing and always succeeds.
-    let jiffy = unsafe { bpf_jiffies64() } as u32;
+    let jiffy = jiffies() as u32;
     // SAFETY: words are read and written whole, and each is right for the jiffy that it names.
     let known = unsafe { ptr::read_volatile(LAST.0.get()) };
     if (known >> 32) as u32 == jiffy {
         return known as u32;
     }
-    // SAFETY: as for the jiffies.
+    // SAFETY: the helper takes nothing and always succeeds.
     let now = tick(unsafe { bpf_ktime_get_coarse_ns() });
     let known = u64::from(jiffy) << 32 | u64::from(now);
     // SAFETY: as for reading it.
     unsafe { ptr::write_volatile(LAST.0.get(), known) }
     now
+}
+
+/// What the kernel counts some hundred times a second. To read it is one instruction.
+#[inline(always)]
+pub(super) fn jiffies() -> u64 {
+    // SAFETY: the helper takes nothing and always succeeds.
+    unsafe { bpf_jiffies64() }
 }
 
 /// A jiffy in the high half, the tick then in the low one. It is of all CPUs, since it changes but

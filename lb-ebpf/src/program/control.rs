@@ -8,7 +8,7 @@ use lb_ebpf::{
 };
 
 use super::{
-    counted, known, outcome::Outcome, packet::Packet, pins::Shape, relay, services,
+    counted, follow::known, outcome::Outcome, packet::Packet, pins::Shape, relay, services,
     settings::ANSWER_ECHO, ways,
 };
 

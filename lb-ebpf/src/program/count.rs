@@ -1,7 +1,8 @@
 //! Counts packets and the bytes of their frames.
 
 use lb_common::{
-    Counter, Counters, FlowEvent, NAMED_COUNT, SERVICE_COUNT, ServiceCounter, TARGET_COUNT, Verdict,
+    Counter, Counters, Cpu, FlowEvent, NAMED_COUNT, SERVICE_COUNT, ServiceCounter, TARGET_COUNT,
+    Verdict,
 };
 use lb_ebpf::word;
 
@@ -13,7 +14,7 @@ const NAMED: u16 = NAMED_COUNT as u16 - 1;
 /// Counts what became of a packet.
 #[inline(always)]
 pub(super) fn verdict(verdict: Verdict, bytes: u64) {
-    if let Some(counters) = tables::counters() {
+    if let Some(Cpu { counters, .. }) = tables::cpu() {
         let place = word::masked::<NAMED>(verdict as u64);
         add(&mut counters.verdicts[place], bytes);
     }
@@ -22,7 +23,7 @@ pub(super) fn verdict(verdict: Verdict, bytes: u64) {
 /// Counts what became of a look-up in the flow table.
 #[inline(always)]
 pub(super) fn event(event: FlowEvent, bytes: u64) {
-    if let Some(counters) = tables::counters() {
+    if let Some(Cpu { counters, .. }) = tables::cpu() {
         let place = word::masked::<NAMED>(event as u64);
         add(&mut counters.flow_events[place], bytes);
     }
@@ -32,16 +33,22 @@ pub(super) fn event(event: FlowEvent, bytes: u64) {
 /// counters and not four: see [`lb_common::ServiceCounter`].
 #[inline(always)]
 pub(super) fn hit(service: u32, target: u16, bytes: u64) {
-    if let Some(counters) = tables::counters() {
-        add(&mut of_service(counters, service).hits, bytes);
-        add(of_target(counters, target), bytes);
+    if let Some(Cpu { counters, .. }) = tables::cpu() {
+        hit_again(counters, service, target, bytes);
     }
+}
+
+/// The same where the counters of this CPU were found already.
+#[inline(always)]
+pub(super) fn hit_again(counters: &mut Counters, service: u32, target: u16, bytes: u64) {
+    add(&mut of_service(counters, service).hits, bytes);
+    add(of_target(counters, target), bytes);
 }
 
 /// Counts any other packet that is sent to a target.
 #[inline(always)]
 pub(super) fn sent(service: u32, target: u16, bytes: u64) {
-    if let Some(counters) = tables::counters() {
+    if let Some(Cpu { counters, .. }) = tables::cpu() {
         add(&mut of_service(counters, service).others, bytes);
         add(of_target(counters, target), bytes);
         add(&mut counters.verdicts[Verdict::Forwarded as usize], bytes);
@@ -51,7 +58,7 @@ pub(super) fn sent(service: u32, target: u16, bytes: u64) {
 /// Counts a packet to a service that is not sent.
 #[inline(always)]
 pub(super) fn service(id: u32, bytes: u64) {
-    if let Some(counters) = tables::counters() {
+    if let Some(Cpu { counters, .. }) = tables::cpu() {
         add(&mut of_service(counters, id).others, bytes);
     }
 }

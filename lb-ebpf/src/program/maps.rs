@@ -6,7 +6,7 @@ use aya_ebpf::{
     maps::{Array, HashMap, LpmTrie, LruHashMap, PerCpuArray},
 };
 use lb_common::{
-    Address, Bucket, CHUNK, CLIENT_BUFFERS, Chunk, Counters, Descriptor, FormerRing, FragmentKey,
+    Address, Bucket, CHUNK, CLIENT_BUFFERS, Chunk, Cpu, Descriptor, FormerRing, FragmentKey,
     FragmentRoute, LONG_NETWORKS, LongNetwork, Networks, Pin, PinKey, ServiceGroup, ServiceKey,
     Station, Tables, Transit, Translation, TranslationKey, Tuple, V6_PREFIXES,
 };
@@ -96,9 +96,9 @@ pub(super) static TRANSLATIONS: LruHashMap<TranslationKey, Translation> =
 #[map]
 pub(super) static FLOWS: Array<Bucket> = Array::with_max_entries(DEFAULT_BUCKETS, BPF_F_MMAPABLE);
 
-/// What each CPU has counted, by CPU. The loader makes it for all that the host can have.
+/// What each CPU has for itself, by CPU. The loader makes it for all that the host can have.
 #[map]
-pub(super) static COUNTERS: Array<Counters> = Array::with_max_entries(1, BPF_F_MMAPABLE);
+pub(super) static CPUS: Array<Cpu> = Array::with_max_entries(1, BPF_F_MMAPABLE);
 
 /// The interfaces that packets are served on, by index.
 #[map]

@@ -1,10 +1,11 @@
-//! A packet's path: parse, service, flow, class, pin or ring, target, forward, count.
+//! A packet's path: parse, memory of this CPU, service, flow, class, pin or ring, target, forward, count.
 
 mod clients;
 mod clock;
 mod control;
 mod count;
 mod flows;
+mod follow;
 mod fragments;
 mod leave;
 mod log;
@@ -13,6 +14,7 @@ mod outcome;
 mod packet;
 mod pins;
 mod proof;
+mod recent;
 mod replies;
 mod rings;
 mod services;
@@ -25,11 +27,11 @@ use aya_ebpf::{bindings::xdp_md, macros::xdp, programs::XdpContext};
 use lb_common::{FlowEvent, ForwardMode, Mac, Verdict};
 use lb_ebpf::{
     forward::{self, Envelope, Unwritten},
-    parse::{self, Family, Flow, Skip},
+    parse::{self, Family},
 };
 
 use self::{
-    flows::{Known, Place},
+    flows::Place,
     outcome::Outcome,
     packet::Packet,
     rings::Row,
@@ -110,57 +112,6 @@ fn go_on(context: *mut xdp_md, family: Family, outcome: Outcome) -> Outcome {
     }
 }
 
-/// The way of most packets: they are not ours, or of a flow that is known. All others then go by
-/// [`begin`]; so this way is short and keeps nothing for them.
-#[inline(always)]
-fn follow(context: *mut xdp_md, family: Family) -> Outcome {
-    let mut packet = Packet::new(context);
-    let bytes = packet.length();
-    let parsed = match parse::packet(&mut packet.cursor(), family) {
-        Ok(parsed) => parsed,
-        Err(Skip::Fragment { destination }) => {
-            return match tables::has_service(destination) {
-                true => Outcome::FRAGMENT,
-                false => Outcome::ANSWER_FRAGMENT,
-            };
-        }
-        Err(Skip::Control { destination }) => {
-            return match tables::has_service(destination) {
-                true => Outcome::CONTROL,
-                false => Outcome::ANSWER_CONTROL,
-            };
-        }
-        Err(_) => return counted(Verdict::NotOurs, bytes),
-    };
-    let Some(service) = services::find(&parsed.flow.tuple) else {
-        return match translations::may_answer(&parsed.flow.tuple) {
-            true => Outcome::ANSWER,
-            false => counted(Verdict::NotOurs, bytes),
-        };
-    };
-    let Some(known) = known(&parsed.flow, &service) else {
-        return Outcome::UNKNOWN;
-    };
-    let target = known.target;
-    let station = || Packet::new(context).station();
-    let envelope = match write(parsed, &target, station) {
-        Ok(envelope) => envelope,
-        Err(Unwritten::ToTranslate) => {
-            known.refresh();
-            return Outcome::to_translate(target.id, true);
-        }
-        Err(Unwritten::Refused(verdict)) => {
-            return unsent(service.id, verdict, target.way().mtu(), bytes);
-        }
-    };
-    known.refresh();
-    if let Err(verdict) = packet.enclose(&envelope, &target) {
-        return refused(service.id, verdict, bytes);
-    }
-    count::hit(service.id, target.id, bytes);
-    Outcome::sent(target.id, target.way().forward())
-}
-
 /// Puts the checksum into the datagram that a packet was sent in; `None` if it was in none. Without one, a
 /// datagram says so.
 #[inline(always)]
@@ -184,13 +135,6 @@ fn write(
 ) -> Result<Envelope, Unwritten> {
     let way = target.way();
     forward::write(parsed, &way, || target.address(), station, tunnels)
-}
-
-/// The flow's entry, if its packet may follow it.
-#[inline(always)]
-fn known(flow: &Flow, service: &Service) -> Option<Known> {
-    let place = Place::of(flow, service.tables.keys())?;
-    place.follow(flow, service).ok()
 }
 
 /// No target was chosen yet: no target has this id.

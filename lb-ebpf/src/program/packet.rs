@@ -13,6 +13,7 @@ use lb_common::{Mac, Proof, Tags, Verdict};
 use lb_ebpf::{
     cursor::Cursor,
     forward::{Envelope, gue::Datagram},
+    header::Ethernet,
     parse,
     reply::Reply,
     vlan,
@@ -52,6 +53,13 @@ impl Packet {
     #[inline(always)]
     pub(super) fn length(&self) -> u64 {
         (self.context.data_end() - self.context.data()) as u64
+    }
+
+    /// The MAC address that its frame comes from.
+    #[inline(always)]
+    pub(super) fn sender(&mut self) -> Option<Mac> {
+        let ethernet: &mut Ethernet = self.cursor().take()?;
+        Some(ethernet.source.mac())
     }
 
     /// The MAC address of the interface that it came by.

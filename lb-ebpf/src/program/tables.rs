@@ -8,7 +8,7 @@ use core::ptr;
 
 use aya_ebpf::{helpers::generated::bpf_get_smp_processor_id, maps::lpm_trie::Key};
 use lb_common::{
-    Address, Affinity, CHUNK, Counters, Descriptor, Exit, FormerRing, FragmentKey, FragmentRoute,
+    Address, Affinity, CHUNK, Cpu, Descriptor, Exit, FormerRing, FragmentKey, FragmentRoute,
     LONG_NETWORKS, Mac, Place, ServiceKey, Tags, Transit, Tuple, member_bit,
 };
 use lb_ebpf::{budget::Budget, word};
@@ -185,15 +185,15 @@ fn one_word(words: *const u32, index: usize) -> u32 {
     unsafe { ptr::read_volatile(words.add(index)) }
 }
 
-/// What this CPU has counted.
+/// What this CPU has for itself.
 #[inline(always)]
-pub(super) fn counters() -> Option<&'static mut Counters> {
+pub(super) fn cpu() -> Option<&'static mut Cpu> {
     // SAFETY: the helper takes nothing and always succeeds.
-    let cpu = unsafe { bpf_get_smp_processor_id() };
-    let counters = maps::COUNTERS.get_ptr_mut(cpu)?;
+    let number = unsafe { bpf_get_smp_processor_id() };
+    let cpu = maps::CPUS.get_ptr_mut(number)?;
     // SAFETY: only this CPU writes it, and XDP runs there with softirqs off, never within itself. (The
-    // daemon does when a service or target ends, which may be lost on either side.)
-    Some(unsafe { &mut *counters })
+    // daemon writes counters when a service or target ends, which may be lost on either side.)
+    Some(unsafe { &mut *cpu })
 }
 
 /// Where the log notes the packet that this CPU is at work on.

@@ -11,7 +11,7 @@ use lb_common::{Entry, FlowEvent};
 use lb_ebpf::parse::Family;
 
 use super::{
-    BY_RING, control, flows, fragments, leave, log,
+    BY_RING, control, flows, follow, fragments, leave, log,
     outcome::Outcome,
     pins::{self, Content, Shape},
     replies, translations,
@@ -219,13 +219,13 @@ fn of_word(family: u32) -> Family {
 #[inline(never)]
 #[unsafe(no_mangle)]
 extern "C" fn follow_v4(context: *mut xdp_md) -> u32 {
-    super::follow(context, Family::V4).word()
+    follow::follow(context, Family::V4).word()
 }
 
 #[inline(never)]
 #[unsafe(no_mangle)]
 extern "C" fn follow_v6(context: *mut xdp_md) -> u32 {
-    super::follow(context, Family::V6).word()
+    follow::follow(context, Family::V6).word()
 }
 
 #[inline(never)]

@@ -44,7 +44,7 @@ pub(super) struct Counters(Vec<CounterParts>);
 
 impl Counters {
     pub(super) fn open(pins: &Pins) -> Result<Self, Refusal> {
-        mapped_by(pins, "COUNTERS", CounterParts::of_cpus).map(Self)
+        mapped_by(pins, "CPUS", CounterParts::of_cpus).map(Self)
     }
 
     /// The sums for the services and targets in `tables`, and in all.

@@ -12,7 +12,7 @@ use aya::programs::links::{FdLink, PinnedLink};
 use super::{
     interface::{self, OpenLink},
     object,
-    pins::Pins,
+    pins::{EARLIER_MAPS, Pins},
 };
 use crate::refusal::{
     Refusal,
@@ -43,18 +43,6 @@ impl fmt::Display for Detached {
         write!(f, "; removed {program}{} maps", self.maps)
     }
 }
-
-/// Maps that earlier versions had.
-const EARLIER_MAPS: [&str; 8] = [
-    "CONTROL",
-    "FLOW_EVENTS",
-    "PORTS",
-    "SERVICES",
-    "SERVICE_COUNTERS",
-    "TARGETS",
-    "TARGET_COUNTERS",
-    "VERDICTS",
-];
 
 /// Detaches the program that is pinned in `pin_dir` and removes all its pins; no daemon is needed.
 ///

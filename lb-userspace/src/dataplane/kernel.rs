@@ -47,7 +47,7 @@ impl Kernel {
     pub fn open(pin_dir: &Path) -> Result<Self, Refusal> {
         let pins = Pins::new(pin_dir);
         Ok(Self {
-            tables: table_parts(&pins)?,
+            tables: mapped_by(&pins, "TABLES", TableParts::new)?,
             service_ids: hash_map(&pins, "SERVICE_IDS")?,
             addresses: hash_map(&pins, "ADDRESSES")?,
             rows: mapped(&pins, "RINGS")?,
@@ -137,14 +137,15 @@ impl Kernel {
             Change::ForbidGroup(forbidden) => {
                 let removed = self.service_groups.remove(forbidden);
                 present(removed).map_err(|e| failed("SERVICE_GROUPS", e))?;
+                self.tables.renew();
             }
             Change::FreeTarget { id } => {
-                self.tables.targets.store((*id).into(), &Target::FREE);
+                self.tables.put_target(*id, &Target::FREE);
                 self.counters.end_target(*id);
             }
             Change::PointRow { row, descriptor } => self.rows.store(*row, descriptor),
             Change::PutService { key, service } => {
-                self.tables.services.store(service.id, service);
+                self.tables.put_service(service);
                 let inserted = self.service_ids.insert(key, service.id, 0);
                 inserted.map_err(|e| failed("SERVICE_IDS", e))?;
             }
@@ -161,7 +162,7 @@ impl Kernel {
             .map_err(|e| failed("ADDRESSES", e))?,
             Change::SetFormer { row, former } => self.formers.store(*row, former),
             Change::SetPort { port, services } => self.tables.ports.store((*port).into(), services),
-            Change::SetTarget { id, target } => self.tables.targets.store((*id).into(), target),
+            Change::SetTarget { id, target } => self.tables.put_target(*id, target),
             Change::WriteClients { buffer, table } => self.clients.write(*buffer, table)?,
             Change::WriteSlots { offset, slots } => {
                 let (chunks, _) = slots.as_chunks::<CHUNK>();
@@ -261,7 +262,9 @@ impl Kernel {
         };
         // First, so that whatever fails leaves the service there to be removed again.
         self.counters.end_service(id);
-        present(self.service_ids.remove(key)).map_err(|e| failed("SERVICE_IDS", e))
+        present(self.service_ids.remove(key)).map_err(|e| failed("SERVICE_IDS", e))?;
+        self.tables.renew();
+        Ok(())
     }
 }
 
@@ -275,10 +278,6 @@ pub(super) fn present(removed: Result<(), MapError>) -> Result<(), MapError> {
 
 pub(super) fn mapped<T: Pod>(pins: &Pins, map: &'static str) -> Result<Mapped<T>, Refusal> {
     mapped_by(pins, map, Mapped::new)
-}
-
-pub(super) fn table_parts(pins: &Pins) -> Result<TableParts, Refusal> {
-    mapped_by(pins, "TABLES", TableParts::new)
 }
 
 /// A pinned map as `open` maps it.

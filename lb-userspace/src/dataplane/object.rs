@@ -130,14 +130,14 @@ fn sizes(edge: &Edge) -> Result<[(&'static str, u32); 5], Refusal> {
     let chunks = (edge.ring_slots / CHUNK as u32).max(1);
     Ok([
         ("AFFINITY_PINS", edge.affinity_entries.max(1)),
-        ("COUNTERS", cpus()?),
+        ("CPUS", cpus()?),
         ("FLOWS", buckets(edge)),
         ("SLOTS", chunks),
         ("TRANSLATIONS", edge.nat.entries.max(1)),
     ])
 }
 
-/// One more than the highest number of a CPU that the host can have: elements of the map COUNTERS.
+/// One more than the highest number of a CPU that the host can have: elements of the map CPUS.
 ///
 /// # Errors
 /// If the kernel does not say it.

@@ -1,11 +1,11 @@
-//! The parts of the elements of TABLES and COUNTERS, which are too large to be read or written as one.
+//! The parts of the elements of TABLES and CPUS, which are too large to be read or written as one.
 
 use std::{io, mem::offset_of};
 
 use aya::maps::MapData;
 use lb_common::{
-    Control, Counter, Counters, NAMED_COUNT, PORT_COUNT, Port, SERVICE_COUNT, Service,
-    ServiceCounter, TARGET_COUNT, Tables, Target,
+    Control, Counter, Counters, Cpu, GENERATION_OFFSET, NAMED_COUNT, PORT_COUNT, Port,
+    SERVICE_COUNT, Service, ServiceCounter, TARGET_COUNT, Tables, Target,
 };
 
 use super::mapped::Mapped;
@@ -36,9 +36,29 @@ impl TableParts {
             targets: whole.part(offset_of!(Tables, targets), TARGET_COUNT),
         })
     }
+
+    /// Writes a target.
+    pub fn put_target(&self, id: u16, target: &Target) {
+        self.targets.store(id.into(), target);
+        self.renew();
+    }
+
+    /// Writes a service, whose id says where.
+    pub fn put_service(&self, service: &Service) {
+        self.services.store(service.id, service);
+        self.renew();
+    }
+
+    /// Says that what packets of known flows are looked up in has changed: what CPUs keep in mind of them holds
+    /// no longer.
+    pub fn renew(&self) {
+        let generation = self.control.load(0).generation.wrapping_add(1);
+        let word = GENERATION_OFFSET / size_of::<u64>();
+        self.control.store_word(0, word, generation);
+    }
 }
 
-/// The parts of an element of the map COUNTERS: what one CPU counts.
+/// The counters in an element of the map CPUS: what one CPU counts.
 pub struct CounterParts {
     /// Packets by verdict.
     pub verdicts: Mapped<Counter>,
@@ -56,10 +76,11 @@ impl CounterParts {
     /// # Errors
     /// As for [`TableParts::new`].
     pub fn of_cpus(map: &MapData) -> io::Result<Vec<Self>> {
-        const SIZE: usize = size_of::<Counters>();
+        const SIZE: usize = size_of::<Cpu>();
         let whole = Mapped::<u64>::of_elements(map, SIZE)?;
         let starts = (0..whole.len() as usize * size_of::<u64>()).step_by(SIZE);
-        Ok(starts.map(|start| Self::of(&whole, start)).collect())
+        let counters = starts.map(|start| start + offset_of!(Cpu, counters));
+        Ok(counters.map(|start| Self::of(&whole, start)).collect())
     }
 
     fn of(whole: &Mapped<u64>, start: usize) -> Self {

@@ -9,7 +9,7 @@ use aya::maps::{MapData, MapInfo};
 use lb_common::ABI_VERSION;
 use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
 
-use super::{kernel::table_parts, object::Shape};
+use super::{kernel::mapped_by, mapped::Mapped, object::Shape};
 use crate::refusal::{
     Refusal,
     pins::{
@@ -18,6 +18,19 @@ use crate::refusal::{
     },
     reason,
 };
+
+/// Maps that earlier versions had.
+pub(super) const EARLIER_MAPS: [&str; 9] = [
+    "CONTROL",
+    "COUNTERS",
+    "FLOW_EVENTS",
+    "PORTS",
+    "SERVICES",
+    "SERVICE_COUNTERS",
+    "TARGETS",
+    "TARGET_COUNTERS",
+    "VERDICTS",
+];
 
 /// How the names of pinned links begin.
 const LINK: &str = "link";
@@ -114,18 +127,7 @@ impl Pins {
             let found = MapInfo::from_pin(&path).map_err(|e| unusable_map(map, reason(&e)))?;
             check_shape(map, &found.into(), wanted)?;
         }
-        self.check_names(shapes)?;
         self.check_abi()
-    }
-
-    /// Whether no map is pinned there that the object would not make: an earlier version may have had some.
-    fn check_names(&self, shapes: &BTreeMap<String, Shape>) -> Result<(), Refusal> {
-        let pinned = fs::read_dir(self.maps()).into_iter().flatten();
-        let names = pinned.filter_map(|pin| pin.ok()?.file_name().into_string().ok());
-        match names.into_iter().find(|name| !shapes.contains_key(name)) {
-            Some(name) => Err(other_layout(&name, "none of that name wanted")),
-            None => Ok(()),
-        }
     }
 
     /// The pinned map `name`.
@@ -135,11 +137,19 @@ impl Pins {
 
     /// Whether the maps are of this version.
     pub(super) fn check_abi(&self) -> Result<(), Refusal> {
+        if let Some(map) = EARLIER_MAPS
+            .iter()
+            .find(|map| self.maps().join(map).exists())
+        {
+            return Err(other_layout(map, "it is of an earlier version"));
+        }
         let map = "TABLES";
         if !self.maps().join(map).exists() {
             return Ok(());
         }
-        match table_parts(self)?.control.load(0).abi {
+        // In any version it is the first word, of which the low half says which one.
+        let words = mapped_by(self, map, Mapped::<u64>::flat)?;
+        match words.load(0) as u32 {
             // Made, but its maker ended before it wrote anything.
             0 | ABI_VERSION => Ok(()),
             abi => {

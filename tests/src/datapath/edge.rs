@@ -116,13 +116,13 @@ impl Edge {
             .override_global("PACKET_LOG", &u8::from(settings.packet_log), true)
             .override_global("PROOF", &u8::from(settings.proof), true)
             .map_max_entries("FLOWS", settings.buckets)
-            .map_max_entries("COUNTERS", cpus)
+            .map_max_entries("CPUS", cpus)
             .load(OBJECT)
             .expect("these tests need root");
         let program: &mut Xdp = ebpf.program_mut("waggle").unwrap().try_into().unwrap();
         program.load().unwrap();
         let parts = TableParts::new(data(&ebpf, "TABLES")).unwrap();
-        let counters = CounterParts::of_cpus(data(&ebpf, "COUNTERS")).unwrap();
+        let counters = CounterParts::of_cpus(data(&ebpf, "CPUS")).unwrap();
         let mut edge = Self {
             ebpf,
             tables: parts,
@@ -154,7 +154,7 @@ impl Edge {
         let port = tuple.ports.service();
         let key = ServiceKey::new(tuple.service, port.to_be_bytes(), tuple.protocol);
         let id = u16::try_from(service.id).unwrap();
-        self.tables.services.store(service.id, &service);
+        self.tables.put_service(&service);
         self.hash_map("SERVICE_IDS")
             .insert(key, service.id, 0)
             .unwrap();
@@ -171,7 +171,7 @@ impl Edge {
 
     /// Writes a target.
     pub fn set_target(&mut self, id: u16, target: Target) {
-        self.tables.targets.store(id.into(), &target);
+        self.tables.put_target(id, &target);
     }
 
     /// Writes a ring into the pool and points the row's first descriptor to it.
@@ -207,6 +207,7 @@ impl Edge {
     /// Writes an element of FLOWS.
     pub fn set_bucket(&mut self, index: u32, bucket: Bucket) {
         self.set("FLOWS", index, bucket);
+        self.tables.renew();
     }
 
     /// Writes an element of an array.
@@ -366,11 +367,13 @@ impl Edge {
     /// Writes an element of a hash map.
     pub fn insert<K: Pod, V: Pod>(&mut self, map: &str, key: K, value: V) {
         self.hash_map(map).insert(key, value, 0).unwrap();
+        self.tables.renew();
     }
 
     /// Removes an element of a hash map, whose values are `V`.
     pub fn remove<K: Pod, V: Pod>(&mut self, map: &str, key: K) {
         self.hash_map::<K, V>(map).remove(&key).unwrap();
+        self.tables.renew();
     }
 
     fn hash_map<K: Pod, V: Pod>(&mut self, name: &str) -> HashMap<&mut MapData, K, V> {
@@ -393,6 +396,7 @@ pub fn control(settings: &Settings) -> Control {
         abi: ABI_VERSION,
         clients: 0,
         heartbeat: 0,
+        generation: 0,
         idle: settings.idle,
         ring_key: key(0),
         flow_keys: [key(2 * secret + 1), key(2 * secret + 2)],

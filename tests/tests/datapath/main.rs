@@ -19,6 +19,7 @@ mod on_down;
 mod pinned;
 mod proof;
 mod races;
+mod recent;
 mod rows;
 mod stale;
 mod tunnel_end;

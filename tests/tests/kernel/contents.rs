@@ -37,7 +37,7 @@ fn counters_are_summed_over_cpus_and_end_with_their_service() {
     let mut kernel = start(&edge).kernel;
     let mut tables = kernel.read_tables().unwrap();
     show(&mut kernel, &mut tables, &image(&[1]));
-    let data = MapData::from_pin(edge.pin_dir.join("maps/COUNTERS")).unwrap();
+    let data = MapData::from_pin(edge.pin_dir.join("maps/CPUS")).unwrap();
     let counters = CounterParts::of_cpus(&data).unwrap();
     let cpus = cpus().unwrap();
     assert_eq!(counters.len(), cpus as usize);

@@ -51,12 +51,17 @@ impl Place {
     /// Of a packet, which may be a fragment; `None` if more than 1,023 bytes stand in front of what it carries.
     #[inline(always)]
     pub fn of(packet: &Packet<'_>, has_ports: bool) -> Option<Self> {
-        let family = packet.frame.family();
+        Self::at(packet.frame.family(), packet.payload, has_ports)
+    }
+
+    /// The same of one whose payload begins at this byte of the frame.
+    #[inline(always)]
+    pub fn at(family: Family, payload: u16, has_ports: bool) -> Option<Self> {
         let headers = match family {
             Family::V4 => size_of::<FrameV4>(),
             Family::V6 => size_of::<FrameV6>(),
         };
-        let between = u64::from(packet.payload).wrapping_sub(headers as u64);
+        let between = u64::from(payload).wrapping_sub(headers as u64);
         let between = (between <= MOST_BETWEEN).then(|| word::unbounded(between))?;
         Some(Self {
             family,

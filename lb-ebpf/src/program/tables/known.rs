@@ -44,6 +44,13 @@ impl Tables {
         }
     }
 
+    /// Which generation the tables are of.
+    #[inline(always)]
+    pub(in super::super) fn generation(self) -> u64 {
+        // SAFETY: an element of an array is never freed.
+        unsafe { ptr::read_volatile(&raw const (*self.control()).generation) }
+    }
+
     /// Which of the two buffers of client prefixes is in use.
     #[inline(always)]
     pub(in super::super) fn clients_in_use(self) -> u32 {

@@ -8,7 +8,8 @@ use core::hint;
 
 use aya_ebpf::bindings::xdp_md;
 use lb_common::{
-    Entry, Exit, FlowState, Mac, NAT_PROBES, Tags, Translation, TranslationKey, Tuple, Verdict,
+    Course, Entry, Exit, FlowState, Mac, NAT_PROBES, Tags, Translation, TranslationKey, Tuple,
+    Verdict,
 };
 use lb_ebpf::{
     entry,
@@ -20,6 +21,7 @@ use super::{
     clock, count, counted,
     outcome::Outcome,
     packet::Packet,
+    recent::{self, Memory},
     refused, sent, services,
     settings::{NAT_FIRST_PORT, NAT_PORT_COUNT},
     tables::{self, Tables, Target, TranslationSlot},
@@ -43,11 +45,13 @@ pub(super) fn there(context: *mut xdp_md, family: Family, outcome: Outcome) -> O
     let Some(service) = services::find(&flow.tuple) else {
         return counted(Verdict::NotOurs, bytes);
     };
+    let memory = Memory::of(&flow.tuple, service.tables);
     let target = service.tables.target(outcome.target());
     let Some(found) = Found::of(&flow, &target, service.tables) else {
         return to_open(outcome, service.id, bytes);
     };
-    found.refresh(&flow, (from, back_to_sender(&packet, &target)));
+    let exit = back_to_sender(&packet, &target);
+    found.refresh(&flow, (from, exit));
     let tuple = full_nat::there(&flow, target.address(), &target.nat(), found.port);
     let way = target.way();
     let macs = [way.next_hop(), way.source()];
@@ -55,10 +59,40 @@ pub(super) fn there(context: *mut xdp_md, family: Family, outcome: Outcome) -> O
         return refused(service.id, Verdict::ReplySilent, bytes);
     }
     if outcome.is_known() {
+        if exit == Exit::SAME
+            && let Some(mut memory) = memory
+        {
+            memory.keep(&flow, found.course(service.id, target.id, from));
+        }
         count::hit(service.id, target.id, bytes);
         return Outcome::sent(target.id, way.forward());
     }
     sent(service.id, &target, bytes)
+}
+
+/// Translates a packet as the last one of its flow; `None` if it came another way, or the last one was not
+/// translated.
+///
+/// # Errors
+/// What becomes of it instead.
+#[inline(always)]
+pub(super) fn again(
+    context: *mut xdp_md,
+    flow: &Flow,
+    place: Option<Place>,
+    target: &Target,
+    course: Course,
+) -> Option<Result<(), Verdict>> {
+    let mut packet = Packet::new(context);
+    if packet.sender()?.number() != course.station || back_to_sender(&packet, target) != Exit::SAME
+    {
+        return None;
+    }
+    let tuple = full_nat::there(flow, target.address(), &target.nat(), course.port);
+    let way = target.way();
+    let macs = [way.next_hop(), way.source()];
+    let rewritten = rewrite(context, place?, [&flow.tuple, &tuple], macs);
+    Some(rewritten.ok_or(Verdict::ReplySilent))
 }
 
 /// What becomes of a packet whose flow has no translation: it is to be made, unless that was done just now
@@ -194,6 +228,17 @@ impl Found {
         None
     }
 
+    /// Where packets of the flow go that come from a station.
+    #[inline(always)]
+    fn course(&self, service: u32, target: u16, from: Mac) -> Course {
+        Course {
+            service,
+            target,
+            port: self.port,
+            station: from.number(),
+        }
+    }
+
     /// Keeps in mind that a packet of the flow came from a station, and how others get back there.
     #[inline(always)]
     fn refresh(&self, flow: &Flow, (from, exit): (Mac, Exit)) {
@@ -201,6 +246,8 @@ impl Found {
         keep(self.slot, &self.translation, state, clock::now());
         if (from.number(), exit) != (self.translation.station, self.translation.exit) {
             self.slot.set_back(from.number(), exit);
+            // Its packets do not say so for as long as they go the short way.
+            recent::forget(flow);
         }
     }
 }

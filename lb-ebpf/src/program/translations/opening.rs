@@ -17,7 +17,7 @@ use super::{
         outcome::Outcome,
         packet::Packet,
         pins::{Content, Shape},
-        services,
+        recent, services,
         tables::{self, Tables, Target, TranslationSlot},
         unsent, ways,
     },
@@ -43,7 +43,10 @@ pub(in super::super) fn open(
     let target = service.tables.target(target);
     let back = (Mac::of_number(from), back_to_sender(&packet, &target));
     match translation(&flow, &target, back, service.tables) {
-        Ok(()) => Outcome::OPENED,
+        Ok(()) => {
+            recent::forget(&flow);
+            Outcome::OPENED
+        }
         Err(verdict) => unsent(service.id, verdict, 0, bytes),
     }
 }
