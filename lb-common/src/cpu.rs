@@ -8,10 +8,12 @@ use crate::{Counters, RECENT_SETS, RECENT_WAYS, Recent};
 pub struct Cpu {
     /// What was counted there.
     pub counters: Counters,
+    /// What tells of each of the flows that it keeps in mind whether to look at it: see [`Recent::tag`].
+    pub tags: [[u16; RECENT_WAYS]; RECENT_SETS],
     /// The flows that it keeps in mind, by [`Recent::set`].
     pub recent: [[Recent; RECENT_WAYS]; RECENT_SETS],
 }
 
 // Elements, and all that is recent, begin with a cache line.
 const _: () = assert!(size_of::<Counters>().is_multiple_of(64));
-const _: () = assert!(size_of::<Cpu>() == 1_147_904 && align_of::<Cpu>() == 8);
+const _: () = assert!(size_of::<Cpu>() == 1_180_672 && align_of::<Cpu>() == 8);

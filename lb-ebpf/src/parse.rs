@@ -152,6 +152,40 @@ pub fn packet<'p>(cursor: &mut Cursor<'p>, family: Family) -> Result<Packet<'p>,
     }
 }
 
+/// The packet in a frame of IPv4, if it is as most are: without options, no fragment, and neither the first nor the
+/// last of its flow. It writes nothing.
+#[inline(always)]
+pub fn plain<'p>(cursor: &mut Cursor<'p>) -> Option<Packet<'p>> {
+    let frame: &mut FrameV4 = cursor.take()?;
+    let ip_length = usize::from(u16::from_be(load!(FrameV4, frame.ip.tot_len as u16)));
+    let is_part = load!(FrameV4, frame.ip.frags as u16) & MORE_OR_OFFSET != 0;
+    if frame.ip.vihl != PLAIN || is_part || ip_length > Ipv4Hdr::LEN + cursor.remaining() {
+        return None;
+    }
+    let protocol = Protocol(frame.ip.proto);
+    let payload = ip_length.checked_sub(Ipv4Hdr::LEN)?;
+    let (ports, segment, signal) = transport(cursor, protocol, payload)?;
+    if signal != Signal::Data {
+        return None;
+    }
+    let tuple = Tuple {
+        client: Address::of_v4_word(load!(FrameV4, frame.ip.src_addr as u32)),
+        service: Address::of_v4_word(load!(FrameV4, frame.ip.dst_addr as u32)),
+        ports,
+        protocol,
+    };
+    Some(Packet {
+        frame: Frame::V4(frame),
+        flow: Flow {
+            tuple,
+            signal: Signal::Data,
+            ip_length: ip_length as u32,
+        },
+        segment,
+        payload: size_of::<FrameV4>() as u16,
+    })
+}
+
 #[inline(always)]
 fn ipv4<'p>(cursor: &mut Cursor<'p>) -> Result<Packet<'p>, Skip> {
     let frame: &mut FrameV4 = cursor.take().ok_or(Skip::NotOurs)?;

@@ -57,6 +57,34 @@ fn a_valid_frame_has_its_flow() {
 }
 
 #[test]
+fn a_plain_packet_is_what_it_is_otherwise_and_most_are_plain() {
+    let mut frames: Vec<_> = samples::valid().into_iter().map(|it| it.frame).collect();
+    for frame in frames.clone() {
+        for at in 14..frame.len().min(60) {
+            frames.extend([0, 1, 0x10, 0x45, 0xff].map(|byte| with(frame.clone(), &[(at, byte)])));
+        }
+        frames.extend((0..frame.len()).map(|length| frame[..length].to_vec()));
+    }
+    let mut plain_ones = 0;
+    for frame in frames {
+        let mut copy = frame.clone();
+        if family(&mut Cursor::from(&mut copy[..])) != Some(Family::V4) {
+            continue;
+        }
+        let found = packet(&mut Cursor::from(&mut copy[..]), Family::V4);
+        let found = found.ok().map(|it| (it.flow, it.payload));
+        let found_plain = plain(&mut Cursor::from(&mut copy[..]));
+        let found_plain = found_plain.map(|it| (it.flow, it.payload));
+        let is_plain =
+            |(flow, payload): &(Flow, u16)| flow.signal == Signal::Data && *payload == 34;
+        assert_eq!(found_plain, found.filter(is_plain), "{frame:?}");
+        assert_eq!(copy, frame);
+        plain_ones += usize::from(found_plain.is_some());
+    }
+    assert!(plain_ones > 100, "{plain_ones}");
+}
+
+#[test]
 fn a_frame_cut_anywhere_inside_its_packet_is_not_ours() {
     for sample in samples::valid() {
         for length in 0..=sample.frame.len() {

@@ -10,7 +10,9 @@ use lb_common::{
     FragmentRoute, LONG_NETWORKS, LongNetwork, Networks, Pin, PinKey, ServiceGroup, ServiceKey,
     Station, Tables, Transit, Translation, TranslationKey, Tuple, V6_PREFIXES,
 };
-use lb_ebpf::budget::Budget;
+use lb_ebpf::{budget::Budget, reply::Reply};
+
+use super::pins::Content;
 
 /// Buckets of the map FLOWS unless the loader says otherwise: a million entries, 16 MiB.
 pub(super) const DEFAULT_BUCKETS: u32 = 1 << 17;
@@ -107,6 +109,14 @@ pub(super) static STATIONS: HashMap<u32, Station> = HashMap::with_max_entries(IN
 /// The frame that each CPU is at work on.
 #[map]
 pub(super) static TRANSIT: PerCpuArray<Transit> = PerCpuArray::with_max_entries(1, 0);
+
+/// What is in that frame, if it needs a target.
+#[map]
+pub(super) static CONTENTS: PerCpuArray<Content> = PerCpuArray::with_max_entries(1, 0);
+
+/// What its sender is told, if it is.
+#[map]
+pub(super) static REPLIES: PerCpuArray<Reply> = PerCpuArray::with_max_entries(1, 0);
 
 /// The packet that each CPU is at work on, for the log.
 #[map]

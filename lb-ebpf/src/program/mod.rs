@@ -43,14 +43,27 @@ use self::{
 fn waggle(context: XdpContext) -> u32 {
     let context = context.ctx;
     let mut packet = Packet::new(context);
-    let outcome = match parse::family(&mut packet.cursor()) {
-        Some(family) => go(context, family),
-        None => return tagged(context),
+    let Some(family) = parse::family(&mut packet.cursor()) else {
+        return tagged(context);
+    };
+    let outcome = match family {
+        Family::V4 if !is_looked_at() => follow::recall(context),
+        _ => Outcome::FORGOTTEN,
+    };
+    let outcome = match outcome.is_done() {
+        true => outcome,
+        false => go(context, family, outcome),
     };
     match outcome.leaves_elsewhere() {
         true => ways::leave(context, outcome),
         false => outcome.action(),
     }
+}
+
+/// Whether something is done with packets besides that they are sent on.
+#[inline(always)]
+fn is_looked_at() -> bool {
+    PROOF.load() != 0 || log::is_on() || TUNNEL_CHECKSUM.load() != 0
 }
 
 /// A frame that is not plainly one of IP: without its tags it may be.
@@ -61,22 +74,25 @@ fn tagged(context: *mut xdp_md) -> u32 {
         return counted(Verdict::NotOurs, packet.length()).action();
     }
     let outcome = match parse::family(&mut Packet::new(context).cursor()) {
-        Some(family) => go(context, family),
+        Some(family) => go(context, family, Outcome::FORGOTTEN),
         None => counted(Verdict::NotOurs, packet.length()),
     };
     ways::leave(context, outcome)
 }
 
-/// What becomes of a frame without tags.
+/// What becomes of a frame without tags, of which this much is known.
 #[inline(always)]
-fn go(context: *mut xdp_md, family: Family) -> Outcome {
+fn go(context: *mut xdp_md, family: Family, outcome: Outcome) -> Outcome {
     if PROOF.load() != 0 {
         return Outcome::refused(proof::prove(context, family));
     }
     if log::is_on() {
         ways::note(context, family);
     }
-    let outcome = ways::follow(context, family);
+    let outcome = match outcome {
+        Outcome::FORGOTTEN => ways::follow(context, family),
+        outcome => outcome,
+    };
     let outcome = match outcome.is_done() {
         true => outcome,
         false => go_on(context, family, outcome),

@@ -19,6 +19,9 @@ const TO_TRANSLATE: u32 = 0xe4;
 const TO_TELL: u32 = 0xfe;
 
 impl Outcome {
+    /// Its flow is not in the memory of this CPU, or was not asked for.
+    pub(super) const FORGOTTEN: Self = Self(u32::MAX - 11);
+
     /// Its flow is not known.
     pub(super) const UNKNOWN: Self = Self(u32::MAX);
 

@@ -16,7 +16,7 @@ use super::{
     rings::Row,
     services, silent,
     tables::{self, PinSlot, Service, Target},
-    unsent, ways,
+    unsent,
 };
 
 /// What is in a frame that needs a target.
@@ -31,22 +31,22 @@ pub(super) enum Shape {
     Fragment,
 }
 
-/// Chooses the target of a flow without an entry: by the pin of its client, else by the ring before a
-/// change or the present one, and pins the client to it. Neither a reset, nor an error, nor a frame for
+/// Chooses the target of a flow without an entry, of which something of this shape was found in the frame: by the
+/// pin of its client, else by the ring before a change or the present one, and pins the client to it. Neither a reset, nor an error, nor a frame for
 /// another host makes or keeps a pin.
 #[inline(always)]
-pub(super) fn choose(context: *mut xdp_md, family: Family, shape: Shape) -> Outcome {
+pub(super) fn choose(context: *mut xdp_md, shape: Shape) -> Outcome {
     let packet = Packet::new(context);
     let bytes = packet.length();
-    let Some(Content { flow, to, .. }) = ways::content(context, family, shape) else {
+    let Some(Content { flow, to, .. }) = tables::content() else {
         return counted(Verdict::NotOurs, bytes);
     };
     let Some(service) = services::find(&flow.tuple) else {
         return counted(Verdict::NotOurs, bytes);
     };
-    let ours = Mac::of_number(to) == packet.station();
+    let ours = Mac::of_number(*to) == packet.station();
     let pins = ours && shape != Shape::Error && flow.signal != Signal::Reset;
-    match (target(&flow, &service, pins, bytes), shape) {
+    match (target(flow, &service, pins, bytes), shape) {
         (Ok(target), _) => Outcome::to(target.id),
         (Err(verdict), Shape::Error) => refused(service.id, silent(verdict), bytes),
         (Err(verdict), _) => unsent(service.id, verdict, 0, bytes),

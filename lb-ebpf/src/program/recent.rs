@@ -12,8 +12,10 @@ use super::{
 pub(super) struct Memory {
     /// What the CPU has counted.
     pub(super) counters: &'static mut Counters,
-    set: &'static mut [Recent; RECENT_WAYS],
+    tags: &'static mut [u16; RECENT_WAYS],
+    ways: &'static mut [Recent; RECENT_WAYS],
     stamp: u64,
+    tag: u16,
 }
 
 impl Memory {
@@ -21,11 +23,24 @@ impl Memory {
     /// what was found does not hold.
     #[inline(always)]
     pub(super) fn of(tuple: &Tuple, tables: Tables) -> Option<Self> {
-        let Cpu { counters, recent } = tables::cpu()?;
+        Self::at(tuple, stamp(tuple, tables))
+    }
+
+    /// The place of a flow of which something was looked up after this stamp was read.
+    #[inline(always)]
+    pub(super) fn at(tuple: &Tuple, stamp: u64) -> Option<Self> {
+        let Cpu {
+            counters,
+            tags,
+            recent,
+        } = tables::cpu()?;
+        let set = Recent::set(tuple);
         Some(Self {
             counters,
-            set: &mut recent[Recent::set(tuple) % recent.len()],
-            stamp: Recent::stamp(tuple, tables.generation(), clock::jiffies()),
+            tags: &mut tags[set % tags.len()],
+            ways: &mut recent[set % recent.len()],
+            stamp,
+            tag: Recent::tag(tuple, stamp),
         })
     }
 
@@ -35,9 +50,14 @@ impl Memory {
         if flow.signal != Signal::Data {
             return None;
         }
-        let mut ways = self.set.iter();
-        let own = ways.find(|way| way.is(self.stamp, &flow.tuple))?;
+        let mut ways = self.tags.iter().zip(self.ways.iter());
+        let (_, own) = ways.find(|(tag, way)| self.is(**tag, way, flow))?;
         Some(own.course)
+    }
+
+    #[inline(always)]
+    fn is(&self, tag: u16, way: &Recent, flow: &Flow) -> bool {
+        tag == self.tag && way.is(self.stamp, &flow.tuple)
     }
 
     /// Keeps in mind where a packet of a flow went, if that goes on and there is a place.
@@ -46,20 +66,29 @@ impl Memory {
         if flow.signal != Signal::Data {
             return;
         }
-        let mut ways = self.set.iter_mut();
-        if let Some(free) = ways.find(|way| way.is_over(self.stamp)) {
-            *free = Recent::new(self.stamp, &flow.tuple, course);
+        let mut ways = self.tags.iter_mut().zip(self.ways.iter_mut());
+        if let Some((tag, way)) = ways.find(|(tag, _)| Recent::is_over(**tag, self.tag)) {
+            *way = Recent::new(self.stamp, &flow.tuple, course);
+            *tag = self.tag;
         }
     }
 
     /// Forgets a flow that may go elsewhere now.
     #[inline(always)]
     pub(super) fn forget(&mut self, flow: &Flow) {
-        let mut ways = self.set.iter_mut();
-        if let Some(own) = ways.find(|way| way.is(self.stamp, &flow.tuple)) {
-            own.end();
+        let (stamp, own) = (self.stamp, self.tag);
+        for (tag, way) in self.tags.iter_mut().zip(self.ways.iter()) {
+            if *tag == own && way.is(stamp, &flow.tuple) {
+                *tag = !own;
+            }
         }
     }
+}
+
+/// The stamp of what is kept of a flow now.
+#[inline(always)]
+pub(super) fn stamp(tuple: &Tuple, tables: Tables) -> u64 {
+    Recent::stamp(tuple, tables.generation(), clock::jiffies())
 }
 
 /// Forgets a flow whose packets, or their answers, may go another way now.

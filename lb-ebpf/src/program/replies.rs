@@ -21,8 +21,11 @@ use super::{
 pub(super) fn send(context: *mut xdp_md, family: Family, outcome: Outcome) -> Outcome {
     let mut packet = Packet::new(context);
     let bytes = packet.length();
-    let mut reply = Reply::default();
-    let service = match plan(context, family, outcome, &mut reply) {
+    let Some(reply) = tables::reply() else {
+        return counted(Verdict::NotOurs, bytes);
+    };
+    *reply = Reply::default();
+    let service = match plan(context, family, outcome, reply) {
         NOT_OURS => return counted(Verdict::NotOurs, bytes),
         service => service,
     };
@@ -30,7 +33,7 @@ pub(super) fn send(context: *mut xdp_md, family: Family, outcome: Outcome) -> Ou
         Verdict::ReplySilent
     } else if !within_budget() {
         Verdict::ReplyLimited
-    } else if packet.turn_back(&reply).is_none() {
+    } else if packet.turn_back(reply).is_none() {
         Verdict::NoHeadroom
     } else {
         outcome.verdict()

@@ -32,6 +32,13 @@ impl Listening {
         })
     }
 
+    /// Whether one of them may have the packet's address, too.
+    #[inline(always)]
+    pub(super) fn may_have(&self, tuple: &Tuple) -> bool {
+        let first = self.tables.service(self.first.into());
+        self.more || first.address().is(tuple.service)
+    }
+
     /// The one that has the packet's address, too.
     #[inline(always)]
     pub(super) fn find(&self, tuple: &Tuple) -> Option<Service> {

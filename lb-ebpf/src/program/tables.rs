@@ -11,9 +11,9 @@ use lb_common::{
     Address, Affinity, CHUNK, Cpu, Descriptor, Exit, FormerRing, FragmentKey, FragmentRoute,
     LONG_NETWORKS, Mac, Place, ServiceKey, Tags, Transit, Tuple, member_bit,
 };
-use lb_ebpf::{budget::Budget, word};
+use lb_ebpf::{budget::Budget, reply::Reply, word};
 
-use super::maps;
+use super::{maps, pins::Content};
 
 mod flows;
 mod known;
@@ -47,6 +47,24 @@ pub(super) fn transit() -> Option<&'static mut Transit> {
     maps::TRANSIT
         .get_ptr_mut(0)
         .map(|transit| unsafe { &mut *transit })
+}
+
+/// What is in it, if it needs a target.
+#[inline(always)]
+pub(super) fn content() -> Option<&'static mut Content> {
+    // SAFETY: as for what is kept of the frame; zeros are one, too.
+    maps::CONTENTS
+        .get_ptr_mut(0)
+        .map(|content| unsafe { &mut *content })
+}
+
+/// What its sender is told, if it is.
+#[inline(always)]
+pub(super) fn reply() -> Option<&'static mut Reply> {
+    // SAFETY: as for what is in it.
+    maps::REPLIES
+        .get_ptr_mut(0)
+        .map(|reply| unsafe { &mut *reply })
 }
 
 /// The id of the service that packets of a flow are addressed to.

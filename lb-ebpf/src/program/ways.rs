@@ -4,20 +4,19 @@
 //! (since Linux 5.6; what it gives back must be a bare number). So what one way costs is not
 //! multiplied by the ways before it, and each has the stack of its own.
 
-use core::mem::MaybeUninit;
-
 use aya_ebpf::bindings::xdp_md;
-use lb_common::{Entry, FlowEvent};
+use lb_common::{Entry, FlowEvent, Verdict};
 use lb_ebpf::parse::Family;
 
 use super::{
-    BY_RING, control, flows, follow, fragments, leave, log,
+    BY_RING, control, counted, flows, follow, fragments, leave, log,
     outcome::Outcome,
+    packet::Packet,
     pins::{self, Content, Shape},
-    replies, translations,
+    replies, tables, translations,
 };
 
-/// The way of most packets. Each family has its copy, in which the compiler leaves out what is the
+/// The way of packets of known flows. Each family has its copy, in which the compiler leaves out what is the
 /// other's.
 #[inline(always)]
 pub(super) fn follow(context: *mut xdp_md, family: Family) -> Outcome {
@@ -103,7 +102,10 @@ fn open_and_go(
         return went;
     }
     let target = outcome.target().into();
-    match Outcome::of_word(opened_translation(context, family as u32, shape, target)) {
+    let opened = found(context, family, shape, || {
+        opened_translation(context, target)
+    });
+    match opened {
         Outcome::OPENED => Outcome::of_word(go(outcome.opened().word())),
         refused => refused,
     }
@@ -138,7 +140,7 @@ impl Outcome {
     #[inline(always)]
     fn or_choose(self, context: *mut xdp_md, family: Family, shape: Shape) -> Result<u16, Self> {
         let outcome = match self {
-            Self::TO_CHOOSE => Self::of_word(choice(context, family as u32, shape)),
+            Self::TO_CHOOSE => found(context, family, shape, || choice(context, shape)),
             outcome => outcome,
         };
         outcome.chosen().ok_or(outcome)
@@ -194,14 +196,26 @@ pub(super) fn reply(context: *mut xdp_md, family: Family, outcome: Outcome) -> O
     Outcome::of_word(reply_to_sender(context, family as u32, outcome.word()))
 }
 
+/// Goes a way by what is in a frame. That is found before it and not within it, since both together need more
+/// stack than there is.
+#[inline(always)]
+fn found(context: *mut xdp_md, family: Family, shape: Shape, go: impl FnOnce() -> u32) -> Outcome {
+    match found_content(context, family as u32, shape) {
+        0 => counted(Verdict::NotOurs, Packet::new(context).length()),
+        _ => Outcome::of_word(go()),
+    }
+}
+
 /// What is in a frame. The verifier goes on from here once, and not for every shape that a packet may have.
 #[inline(always)]
-pub(super) fn content(context: *mut xdp_md, family: Family, shape: Shape) -> Option<Content> {
-    let mut content = MaybeUninit::zeroed();
-    match found_content(context, family as u32, shape, content.as_mut_ptr()) {
+pub(super) fn content(
+    context: *mut xdp_md,
+    family: Family,
+    shape: Shape,
+) -> Option<&'static Content> {
+    match found_content(context, family as u32, shape) {
         0 => None,
-        // SAFETY: it was found, and so written.
-        _ => Some(unsafe { content.assume_init() }),
+        _ => tables::content().map(|content| &*content),
     }
 }
 
@@ -260,21 +274,17 @@ extern "C" fn relayed_error(context: *mut xdp_md, family: u32, target: u32) -> u
 
 #[inline(never)]
 #[unsafe(no_mangle)]
-extern "C" fn choice(context: *mut xdp_md, family: u32, shape: Shape) -> u32 {
-    pins::choose(context, of_word(family), shape).word()
+extern "C" fn choice(context: *mut xdp_md, shape: Shape) -> u32 {
+    pins::choose(context, shape).word()
 }
 
 #[inline(never)]
 #[unsafe(no_mangle)]
-extern "C" fn found_content(
-    context: *mut xdp_md,
-    family: u32,
-    shape: Shape,
-    content: *mut Content,
-) -> u32 {
-    let found = Content::of(context, of_word(family), shape);
-    // SAFETY: it is the caller's, who waits. (The verifier takes it for what may be null.)
-    match (unsafe { content.as_mut() }, found) {
+extern "C" fn found_content(context: *mut xdp_md, family: u32, shape: Shape) -> u32 {
+    match (
+        tables::content(),
+        Content::of(context, of_word(family), shape),
+    ) {
         (Some(content), Some(found)) => {
             *content = found;
             1
@@ -322,13 +332,8 @@ extern "C" fn translated_fragment_there(context: *mut xdp_md, family: u32, outco
 
 #[inline(never)]
 #[unsafe(no_mangle)]
-extern "C" fn opened_translation(
-    context: *mut xdp_md,
-    family: u32,
-    shape: Shape,
-    target: u32,
-) -> u32 {
-    translations::opening::open(context, of_word(family), shape, target as u16).word()
+extern "C" fn opened_translation(context: *mut xdp_md, target: u32) -> u32 {
+    translations::opening::open(context, target as u16).word()
 }
 
 #[inline(never)]

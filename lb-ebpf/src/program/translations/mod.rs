@@ -45,7 +45,7 @@ pub(super) fn there(context: *mut xdp_md, family: Family, outcome: Outcome) -> O
     let Some(service) = services::find(&flow.tuple) else {
         return counted(Verdict::NotOurs, bytes);
     };
-    let memory = Memory::of(&flow.tuple, service.tables);
+    let stamp = recent::stamp(&flow.tuple, service.tables);
     let target = service.tables.target(outcome.target());
     let Some(found) = Found::of(&flow, &target, service.tables) else {
         return to_open(outcome, service.id, bytes);
@@ -60,7 +60,7 @@ pub(super) fn there(context: *mut xdp_md, family: Family, outcome: Outcome) -> O
     }
     if outcome.is_known() {
         if exit == Exit::SAME
-            && let Some(mut memory) = memory
+            && let Some(mut memory) = Memory::at(&flow.tuple, stamp)
         {
             memory.keep(&flow, found.course(service.id, target.id, from));
         }

@@ -7,7 +7,7 @@ use lb_common::{
 };
 use lb_ebpf::{
     entry,
-    parse::{Family, Flow, Signal},
+    parse::{Flow, Signal},
     word,
 };
 
@@ -16,35 +16,30 @@ use super::{
         clock, counted, flows,
         outcome::Outcome,
         packet::Packet,
-        pins::{Content, Shape},
+        pins::Content,
         recent, services,
         tables::{self, Tables, Target, TranslationSlot},
-        unsent, ways,
+        unsent,
     },
     Probes, back_to_sender,
 };
 
-/// Makes a translation for the flow of what is in a frame.
+/// Makes a translation for the flow of what was found in a frame.
 #[inline(always)]
-pub(in super::super) fn open(
-    context: *mut xdp_md,
-    family: Family,
-    shape: Shape,
-    target: u16,
-) -> Outcome {
+pub(in super::super) fn open(context: *mut xdp_md, target: u16) -> Outcome {
     let packet = Packet::new(context);
     let bytes = packet.length();
-    let Some(Content { flow, from, .. }) = ways::content(context, family, shape) else {
+    let Some(Content { flow, from, .. }) = tables::content() else {
         return counted(Verdict::NotOurs, bytes);
     };
     let Some(service) = services::find(&flow.tuple) else {
         return counted(Verdict::NotOurs, bytes);
     };
     let target = service.tables.target(target);
-    let back = (Mac::of_number(from), back_to_sender(&packet, &target));
-    match translation(&flow, &target, back, service.tables) {
+    let back = (Mac::of_number(*from), back_to_sender(&packet, &target));
+    match translation(flow, &target, back, service.tables) {
         Ok(()) => {
-            recent::forget(&flow);
+            recent::forget(flow);
             Outcome::OPENED
         }
         Err(verdict) => unsent(service.id, verdict, 0, bytes),
