@@ -21,6 +21,7 @@ mod proof;
 mod races;
 mod recent;
 mod rows;
+mod stack;
 mod stale;
 mod tunnel_end;
 mod tunnels;

@@ -201,7 +201,6 @@ fn state_after_answer(state: FlowState, flow: &Flow) -> FlowState {
 struct Found {
     port: u16,
     slot: TranslationSlot,
-    translation: Translation,
 }
 
 impl Found {
@@ -214,11 +213,7 @@ impl Found {
                 let translation = slot.load();
                 if translation.is_of(&flow.tuple) {
                     let port = tuple.ports.client();
-                    return Some(Self {
-                        port,
-                        slot,
-                        translation,
-                    });
+                    return Some(Self { port, slot });
                 }
             } else if flow.signal == Signal::Open {
                 // Only behind a port that was taken then, and is free now, could it have one already.
@@ -242,9 +237,11 @@ impl Found {
     /// Keeps in mind that a packet of the flow came from a station, and how others get back there.
     #[inline(always)]
     fn refresh(&self, flow: &Flow, (from, exit): (Mac, Exit)) {
-        let state = entry::next_state(self.translation.state(), flow);
-        keep(self.slot, &self.translation, state, clock::now());
-        if (from.number(), exit) != (self.translation.station, self.translation.exit) {
+        // Read again, which takes less stack than to keep it.
+        let translation = self.slot.load();
+        let state = entry::next_state(translation.state(), flow);
+        keep(self.slot, &translation, state, clock::now());
+        if (from.number(), exit) != (translation.station, translation.exit) {
             self.slot.set_back(from.number(), exit);
             // Its packets do not say so for as long as they go the short way.
             recent::forget(flow);
