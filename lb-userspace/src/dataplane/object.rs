@@ -57,7 +57,7 @@ pub(super) fn shapes(edge: &Edge) -> Result<BTreeMap<String, Shape>, Refusal> {
 fn lasting_maps() -> Result<impl Iterator<Item = (String, Map)>, Refusal> {
     let object = Object::parse(OBJECT).map_err(|e| broken_object(reason(&e)))?;
     let maps = object.maps.into_iter();
-    let of_the_program = ["AYA_LOGS", "LOG_LINES", "TRANSIT"];
+    let of_the_program = ["AYA_LOGS", "CONTENTS", "LOG_LINES", "REPLIES", "TRANSIT"];
     Ok(maps.filter(move |(name, _)| {
         !name.starts_with('.') && !of_the_program.contains(&name.as_str())
     }))
