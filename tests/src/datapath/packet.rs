@@ -112,6 +112,11 @@ pub fn syn_v6() -> Packet {
     syn().from(CLIENT_V6).to(SERVICE_V6)
 }
 
+/// The first packet of a flow of each protocol over each family.
+pub fn first_of_each() -> [Packet; 4] {
+    [syn(), syn().udp(), syn_v6(), syn_v6().udp()]
+}
+
 /// A packet from the middle of the same connection.
 pub fn data() -> Packet {
     syn().flags(ACK)

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use lb_common::{Address, Affinity, Descriptor, FlowEvent, Scope, Target, TargetState, Verdict};
 use lb_tests::datapath::{
     edge::{self, Edge, GROUP, Ran, STATION, Settings, WEB, XDP_DROP, XDP_PASS, XDP_TX},
-    packet::{Packet, data, syn, syn_v6},
+    packet::{Packet, data, first_of_each, syn, syn_v6},
 };
 
 use super::answers::sum;
@@ -105,13 +105,9 @@ pub(crate) fn error_about(packet: &Packet) -> Vec<u8> {
     errors(packet).remove(0)
 }
 
-fn packets() -> [Packet; 4] {
-    [syn(), syn().udp(), syn_v6(), syn_v6().udp()]
-}
-
 #[test]
 fn case_6_and_7_an_error_goes_to_the_backend_of_its_flow_with_an_entry_or_without() {
-    for packet in packets() {
+    for packet in first_of_each() {
         for (mode, through) in edge::THROUGH {
             let target = through(edge::target(1));
             let mut edge = Edge::serving(&Settings::default(), &packet);
@@ -188,7 +184,7 @@ fn nobody_is_told_of_an_error_that_can_not_go_on() {
 
 #[test]
 fn messages_about_others_and_of_other_kinds_pass_untouched() {
-    for packet in packets() {
+    for packet in first_of_each() {
         let edge = Edge::serving(&Settings::default(), &packet);
         let tuple = packet.tuple();
         let is_v4 = tuple.client.is_v4();

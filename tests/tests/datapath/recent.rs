@@ -5,11 +5,14 @@ use std::{thread, time::Duration};
 use lb_common::{Bucket, Entry, FlowEvent, Recent, Target, TargetState, WAYS};
 use lb_tests::datapath::{
     edge::{self, Edge, Settings, WEB},
-    packet::{ACK, Packet, SYN, syn, syn_from, syn_v6},
+    packet::{ACK, Packet, SYN, first_of_each, syn, syn_from, syn_v6},
     stay_on_one_cpu,
 };
 
-use super::full_nat;
+use crate::{
+    full_nat,
+    stale::{bucket_with, with_entry_on},
+};
 
 /// Longer than a period of any kernel.
 const OVER: Duration = Duration::from_millis(400);
@@ -27,10 +30,6 @@ fn with_connection(packet: &Packet) -> Edge {
     edge
 }
 
-fn packets() -> [Packet; 4] {
-    [syn(), syn().udp(), syn_v6(), syn_v6().udp()]
-}
-
 /// Takes the only entry out of the flow table, where only the next look-up sees it.
 fn take_out(edge: &mut Edge) -> (u32, Entry) {
     let (bucket, entry) = edge.only_entry();
@@ -38,23 +37,17 @@ fn take_out(edge: &mut Edge) -> (u32, Entry) {
     (bucket, entry)
 }
 
-fn put_back(edge: &mut Edge, (bucket, entry): (u32, Entry)) {
-    let mut ways = [Entry::default(); WAYS];
-    ways[0] = entry;
-    edge.set_bucket(bucket, Bucket(ways));
-}
-
 #[test]
 fn for_a_moment_a_flow_needs_no_entry_and_then_it_does() {
-    for packet in packets() {
+    for packet in first_of_each() {
         let mut edge = with_connection(&packet);
         let next = packet.flags(ACK).payload(10);
         let is_remembered = (0..TRIES).any(|_| {
             assert_eq!(edge.backend(&next), Some(1));
-            let entry = take_out(&mut edge);
+            let (bucket, entry) = take_out(&mut edge);
             let sent_to = edge.backend(&next);
             edge.forget_flows();
-            put_back(&mut edge, entry);
+            edge.set_bucket(bucket, bucket_with(0, entry));
             sent_to == Some(1)
         });
         assert!(is_remembered, "{:?}", next.tuple());
@@ -69,16 +62,16 @@ fn for_a_moment_a_flow_needs_no_entry_and_then_it_does() {
 
 #[test]
 fn whatever_changes_in_the_tables_counts_for_the_next_packet() {
-    for packet in packets() {
+    for packet in first_of_each() {
         let mut edge = with_connection(&packet);
         let next = packet.flags(ACK).payload(10);
         for _ in 0..TRIES {
             assert_eq!(edge.backend(&next), Some(1));
-            let entry = take_out(&mut edge);
+            let (bucket, entry) = take_out(&mut edge);
             edge.set_target(7, edge::target(7));
             assert_eq!(edge.backend(&next), Some(2));
             edge.forget_flows();
-            put_back(&mut edge, entry);
+            edge.set_bucket(bucket, bucket_with(0, entry));
         }
         edge.set_target(1, Target::FREE);
         assert_eq!(edge.backend(&next), Some(2));
@@ -111,13 +104,10 @@ fn a_connection_that_begins_anew_elsewhere_stays_there() {
 fn the_entry_of_a_busy_flow_stays_young() {
     stay_on_one_cpu();
     // Ticks of 67 ms: two thirds of a second.
-    let mut edge = Edge::with_web(&Settings {
+    let (edge, ..) = with_entry_on(&Settings {
         idle: [10; 4],
         ..Settings::default()
     });
-    assert_eq!(edge.backend(&syn()), Some(1));
-    edge.set_target(2, edge::target(2));
-    edge.set_ring(WEB.row, 200, &[2; 10]);
     for _ in 0..100 {
         assert_eq!(edge.backend(&syn().flags(ACK)), Some(1));
         thread::sleep(Duration::from_millis(20));
@@ -153,7 +143,7 @@ fn flows_that_meet_in_one_set_all_go_their_ways() {
 #[test]
 fn answers_go_to_the_station_that_the_last_packet_came_from() {
     stay_on_one_cpu();
-    for packet in packets() {
+    for packet in first_of_each() {
         let edge = full_nat::edge(&Settings::default(), &packet);
         let first = edge.run(&packet.bytes());
         assert_eq!(first.action, edge::XDP_TX);

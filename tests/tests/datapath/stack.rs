@@ -31,16 +31,20 @@ impl Function {
     fn add(&mut self, code: &[u8], copy: &mut Option<u8>) {
         let (destination, source) = (code[1] & 15, code[1] >> 4);
         let offset = i64::from(i16::from_le_bytes([code[2], code[3]]));
-        let number = i64::from(i32::from_le_bytes([code[4], code[5], code[6], code[7]]));
         let deepest = match code[0] & 7 {
             1 if source == FRAME => offset,
             2 | 3 if destination == FRAME => offset,
-            7 if code[0] == ADD && *copy == Some(destination) => number,
+            7 if code[0] == ADD && *copy == Some(destination) => number(code),
             _ => 0,
         };
         self.frame = self.frame.max(deepest.min(0).unsigned_abs());
         *copy = (code[0] == MOVE && source == FRAME).then_some(destination);
     }
+}
+
+/// The number that an instruction carries.
+fn number(code: &[u8]) -> i64 {
+    i32::from_le_bytes([code[4], code[5], code[6], code[7]]).into()
 }
 
 /// The functions of the object, by name.
@@ -71,8 +75,7 @@ fn functions() -> BTreeMap<String, Function> {
             if code[0] != CALL || code[1] >> 4 != 1 {
                 continue;
             }
-            let skipped = i64::from(i32::from_le_bytes([code[4], code[5], code[6], code[7]])) + 1;
-            let there = skipped * INSTRUCTION as i64;
+            let there = (number(code) + 1) * INSTRUCTION as i64;
             let called = match relocations.get(&(at as u64)).map(|it| it.target()) {
                 // To a function by its name, or into a section.
                 Some(RelocationTarget::Symbol(called)) => {

@@ -14,7 +14,8 @@ fn with_entry() -> (Edge, u32, Entry) {
     with_entry_on(&Settings::default())
 }
 
-fn with_entry_on(settings: &Settings) -> (Edge, u32, Entry) {
+/// The same with other settings.
+pub(crate) fn with_entry_on(settings: &Settings) -> (Edge, u32, Entry) {
     let mut edge = Edge::with_web(settings);
     assert_eq!(edge.backend(&syn()), Some(1));
     edge.set_target(2, edge::target(2));

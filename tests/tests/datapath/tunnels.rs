@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use lb_common::{Outer, Target, Verdict};
 use lb_tests::datapath::{
     edge::{self, ENDS_V4, Edge, Settings, XDP_TX},
-    packet::{ACK, Packet, syn, syn_v6},
+    packet::{ACK, first_of_each},
 };
 
 use super::answers::sum;
@@ -36,13 +36,9 @@ fn places(frame: &[u8]) -> (usize, usize) {
     }
 }
 
-fn packets() -> [Packet; 4] {
-    [syn(), syn().udp(), syn_v6(), syn_v6().udp()]
-}
-
 #[test]
 fn each_flow_in_tunnels_comes_from_one_of_the_addresses_that_are_set() {
-    for packet in packets() {
+    for packet in first_of_each() {
         let [mut spread, mut plain] = [[0xffff, 0xff], [0; 2]].map(|more_sources| {
             let settings = Settings {
                 more_sources,
@@ -87,7 +83,7 @@ fn each_flow_in_tunnels_comes_from_one_of_the_addresses_that_are_set() {
 
 #[test]
 fn a_tunnel_that_is_no_hop_leaves_what_is_inside_as_it_is() {
-    for packet in packets() {
+    for packet in first_of_each() {
         let settings = Settings {
             tunnel_hops: 0,
             ..Settings::default()
@@ -111,7 +107,7 @@ fn a_tunnel_that_is_no_hop_leaves_what_is_inside_as_it_is() {
 
 #[test]
 fn datagrams_of_gue_have_a_checksum_if_that_is_set() {
-    for packet in packets() {
+    for packet in first_of_each() {
         let [mut summed, mut plain] = [true, false].map(|tunnel_checksum| {
             let settings = Settings {
                 tunnel_checksum,

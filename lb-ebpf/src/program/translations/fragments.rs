@@ -5,7 +5,7 @@
 use aya_ebpf::bindings::xdp_md;
 use lb_common::{FlowEvent, FragmentKey, FragmentRoute, Mac, Tuple, Verdict};
 use lb_ebpf::{
-    forward::full_nat::{self, Place},
+    forward::full_nat::Place,
     fragment,
     parse::{Family, Flow},
 };
@@ -18,7 +18,7 @@ use super::{
         refused, sent,
         tables::{self, Tables},
     },
-    Found, back_to_sender, of_answer, returned, rewrite, to_open,
+    Found, back_to_sender, of_answer, returned, rewrite, send, to_open,
 };
 
 /// What is needed of a fragment.
@@ -57,12 +57,9 @@ pub(in super::super) fn there(context: *mut xdp_md, family: Family, outcome: Out
         // It has no ports, and goes by the addresses alone.
         0
     };
-    let to = full_nat::there(&parsed.flow, target.address(), &target.nat(), port);
-    let way = target.way();
-    let macs = [way.next_hop(), way.source()];
-    match rewrite(context, parsed.place, [tuple, &to], macs) {
-        Some(()) => sent(service, &target, bytes),
-        None => refused(service, Verdict::ReplySilent, bytes),
+    match send(context, &parsed.flow, parsed.place, &target, port) {
+        Ok(()) => sent(service, &target, bytes),
+        Err(verdict) => refused(service, verdict, bytes),
     }
 }
 

@@ -52,11 +52,8 @@ pub(super) fn there(context: *mut xdp_md, family: Family, outcome: Outcome) -> O
     };
     let exit = back_to_sender(&packet, &target);
     found.refresh(&flow, (from, exit));
-    let tuple = full_nat::there(&flow, target.address(), &target.nat(), found.port);
-    let way = target.way();
-    let macs = [way.next_hop(), way.source()];
-    if rewrite(context, place, [&flow.tuple, &tuple], macs).is_none() {
-        return refused(service.id, Verdict::ReplySilent, bytes);
+    if let Err(verdict) = send(context, &flow, place, &target, found.port) {
+        return refused(service.id, verdict, bytes);
     }
     if outcome.is_known() {
         if exit == Exit::SAME
@@ -65,7 +62,7 @@ pub(super) fn there(context: *mut xdp_md, family: Family, outcome: Outcome) -> O
             memory.keep(&flow, found.course(service.id, target.id, from));
         }
         count::hit(service.id, target.id, bytes);
-        return Outcome::sent(target.id, way.forward());
+        return Outcome::sent(target.id, target.way().forward());
     }
     sent(service.id, &target, bytes)
 }
@@ -88,11 +85,26 @@ pub(super) fn again(
     {
         return None;
     }
-    let tuple = full_nat::there(flow, target.address(), &target.nat(), course.port);
+    Some(send(context, flow, place?, target, course.port))
+}
+
+/// Makes a packet of a flow one to its target, from this port of the edge.
+///
+/// # Errors
+/// What becomes of it instead.
+#[inline(always)]
+fn send(
+    context: *mut xdp_md,
+    flow: &Flow,
+    place: Place,
+    target: &Target,
+    port: u16,
+) -> Result<(), Verdict> {
+    let tuple = full_nat::there(flow, target.address(), &target.nat(), port);
     let way = target.way();
     let macs = [way.next_hop(), way.source()];
-    let rewritten = rewrite(context, place?, [&flow.tuple, &tuple], macs);
-    Some(rewritten.ok_or(Verdict::ReplySilent))
+    let rewritten = rewrite(context, place, [&flow.tuple, &tuple], macs);
+    rewritten.ok_or(Verdict::ReplySilent)
 }
 
 /// What becomes of a packet whose flow has no translation: it is to be made, unless that was done just now

@@ -13,7 +13,7 @@ use lb_ebpf::parse::{Flow, Signal};
 use lb_tests::{
     datapath::{
         edge::{self, Edge, Ran, Settings, WEB, XDP_DROP, XDP_PASS, XDP_TX},
-        packet::{ACK, FIN, MORE_FRAGMENTS, Packet, RST, syn, syn_v6},
+        packet::{ACK, FIN, MORE_FRAGMENTS, Packet, RST, first_of_each, syn, syn_v6},
     },
     random::Random,
 };
@@ -190,7 +190,7 @@ fn agree(through: fn(Target) -> Target, seed: u64) {
         buckets: 1 << 17,
         ..Settings::default()
     };
-    let packets = [syn(), syn().udp(), syn_v6(), syn_v6().udp()];
+    let packets = first_of_each();
     let edge = edge_to(&settings, &packets, targets);
     let control = edge::control(&settings);
     let translations = Translations::new(target, control, settings.nat_ports);
